@@ -33,8 +33,8 @@ _WHOLE = frozenset(
 """Nodes all of whose expressions are in their JSON; others, such as Expand in Spark 3.5, may lack expressions."""
 
 
-def has_moment(spark: SparkSession, analyzed: PlanTrees, sql: str) -> bool:
-    """Return whether a text in a query may depend on the clock, by the query's analyzed plan and by its own text.
+def has_moment(spark: SparkSession, analyzed: Any, sql: str) -> bool:
+    """Return whether a text in a query may depend on the clock, by the query's plan and by its own text.
 
     For a typed literal such as ``DATE 'today'`` the plan contains only the value. So the SQL of views and functions is
     searched as well.
@@ -43,13 +43,14 @@ def has_moment(spark: SparkSession, analyzed: PlanTrees, sql: str) -> bool:
     patterns = class_named(jvm_of(spark), PATTERNS)
     literal, cast = patterns.LITERAL(), patterns.CAST()
     waiting: list[Any] = []
-    for number, node, _ in analyzed.nodes():
+    plans = PlanTrees(analyzed)
+    for number, node, _ in plans.nodes():
         parts = [part for one in node.all_expressions() for part in one.walk()]
         if any(part.kind == "Literal" and _is_moment_text(part) for part in parts):
             return True
         if node.kind in _WHOLE and not any(map(_is_unclear, parts)):
             continue
-        in_jvm = analyzed.in_jvm(number, node)
+        in_jvm = plans.in_jvm(number, node)
         if node.kind == "View" and in_jvm.desc().viewText().isDefined():
             texts.append(str(in_jvm.desc().viewText().get()))
         elif node.kind == "SQLFunctionNode":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from dbt_zorder.pruning.plans.tree import METADATA, PlanNode, PlanTrees
+from dbt_zorder.pruning.plans.tree import METADATA, PlanTrees
 from dbt_zorder.spark.columns import all_columns, split_name
 from dbt_zorder.spark.jvm import class_named, items, jvm_of, sql_parser
 from dbt_zorder.spark.sql import quote_name
@@ -34,7 +34,6 @@ _NOT_QUERIES = (
 _PLANS = "org.apache.spark.sql.catalyst.plans.QueryPlan"
 _COLUMNS = "org.apache.spark.sql.catalyst.expressions.package$AttributeSeq"
 _MODE = "org.apache.spark.sql.execution.CommandExecutionMode"
-_FILTER = "org.apache.spark.sql.catalyst.plans.logical.Filter"
 _NODES_AT_MOST = 2_000
 """Maximum number of plan nodes to inspect; each needs about 0.3 ms."""
 
@@ -230,49 +229,6 @@ def find_scans(plans: PlanTrees) -> dict[int, list[Scan]]:
             # an optimizer rule may merge the marks of several mentions into one test, which hides the tests of each
             found[number].append(Scan(test_of.child(), () if inside else tuple(tests)))
     return dict(found)
-
-
-def exchange_marks(spark: SparkSession, marked: PlanTrees, tests: Mapping[int, str]) -> Any:
-    """Return an analyzed plan with tests in place of the marks of their mentions; every row passes the other marks.
-
-    This saves the analysis of one more text. The relations are the same objects, with the same lists of files.
-
-    Args:
-        spark: session that will run the plan.
-        marked: analyzed plan of the marked text.
-        tests: SQL of each test, by the number of the mention.
-
-    Raises:
-        UnfitError: a mark is not found.
-    """
-    jvm = jvm_of(spark)
-    exchanged = class_named(jvm, "java.util.HashMap")()
-    found: set[int] = set()
-    for root, node, _ in marked.nodes():
-        if node.kind == "Filter" and (number := _number_of_mark(node)) is not None:
-            found.add(number)
-            place = marked.in_jvm(root, node)
-            test = sql_parser(spark).parseExpression(tests.get(number, "TRUE"))
-            condition = plan_query(spark, class_named(jvm, _FILTER)(test, place.child())).analyzed().condition()
-            exchanged.put(place.condition(), condition)
-    if not found.issuperset(tests):
-        msg = "a mark of its tables is not in its plan"
-        raise UnfitError(msg)
-    # in Scala, a map is a partial function
-    rule = class_named(jvm, "PythonUtils").toScalaMap(exchanged)
-    plan = marked.plan.transformAllExpressionsWithSubqueries(rule)
-    plan.setAnalyzed()
-    return plan
-
-
-def _number_of_mark(node: PlanNode) -> int | None:
-    """Return the number of the mark that is a filter's whole test in an analyzed plan."""
-    (test,) = node.expressions("condition")
-    if test.kind != "Not" or not test.refers_to(METADATA):
-        return None
-    values = [str(part.fields["value"]).lstrip("-") for part in test.walk() if part.kind == "Literal"]
-    is_mark = len(values) == 1 and re.fullmatch(rf"{_MARKS // 1000}\d{{3}}", values[0])
-    return int(values[0]) - _MARKS if is_mark else None
 
 
 def is_weaker(spark: SparkSession, accepted: DataFrame, scan: Scan) -> bool:

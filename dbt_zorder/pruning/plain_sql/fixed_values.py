@@ -29,7 +29,6 @@ from dbt_zorder.pruning.plain_sql.clock import moment_literals, names_clock
 from dbt_zorder.pruning.plain_sql.literals import exact_literal, type_name
 from dbt_zorder.pruning.plain_sql.places import Place, own_place, parts_with, replace_places
 from dbt_zorder.pruning.plain_sql.repeatable import day_of
-from dbt_zorder.pruning.plans.tree import PlanTrees
 from dbt_zorder.spark.arrow import collect_arrow
 from dbt_zorder.spark.conf import ESCAPED_LITERALS, is_on
 from dbt_zorder.spark.jvm import class_named, frame_of_plan, items, jvm_of, sql_parser
@@ -98,7 +97,7 @@ def _fixed(spark: SparkSession, statement: Statement, tables: Collection[TableFa
         texts = moment_literals(spark, statement.sql, statement.parsed, statement.plan.analyzed())
         statement = _replaced(spark, statement, texts, 0) or statement
     found = _subqueries(spark, statement, tables)
-    if not found or day_of(spark, PlanTrees(statement.plan.analyzed()), statement.sql) is not None:
+    if not found or day_of(spark, statement.plan.analyzed(), statement.sql) is not None:
         return Fixed(statement.sql)
     answers: list[_Answer] = []
     texts = {}

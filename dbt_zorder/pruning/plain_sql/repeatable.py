@@ -16,7 +16,6 @@ from sqlglot.tokens import TokenType  # type: ignore[attr-defined,unused-ignore]
 
 from dbt_zorder.pruning.condition.time_texts import PATTERNS, has_moment
 from dbt_zorder.pruning.plain_sql.catalyst import UnfitError, nodes
-from dbt_zorder.pruning.plans.tree import PlanTrees
 from dbt_zorder.spark.jvm import class_named, items, jvm_of
 from dbt_zorder.spark.sql import BLANK
 
@@ -73,7 +72,7 @@ def _words(sql: str) -> list[str] | None:
     return ["''" if token.token_type is TokenType.STRING else token.text for token in tokens]
 
 
-def day_of(spark: SparkSession, analyzed: PlanTrees, sql: str) -> str | None:
+def day_of(spark: SparkSession, analyzed: Any, sql: str) -> str | None:
     """Return the day for which files are chosen, as SQL; None if the statement does not use the current day.
 
     Args:
@@ -89,12 +88,12 @@ def day_of(spark: SparkSession, analyzed: PlanTrees, sql: str) -> str | None:
     if has_variables and not session.sessionState().catalogManager().tempVariableManager().isEmpty():
         msg = "the session has variables, which may be set before it runs"
         raise UnfitError(msg)
-    if not analyzed.plan.deterministic():
-        for name in _nondeterministic(analyzed.plan):
+    if not analyzed.deterministic():
+        for name in _nondeterministic(analyzed):
             if name not in _BY_ORDER:
                 msg = f"what {name} gives depends on which rows are read"
                 raise UnfitError(msg)
-    asked = set(_clocks(spark, analyzed.plan))
+    asked = set(_clocks(spark, analyzed))
     if not asked <= {"CurrentDate"} or has_moment(spark, analyzed, sql):
         msg = f"it depends on the moment, or on the session: {', '.join(sorted(asked)) or 'by a text'}"
         raise UnfitError(msg)

@@ -14,10 +14,10 @@ from dbt_zorder.pruning.files.session_settings import Settings, read_settings
 from dbt_zorder.pruning.plain_sql.catalyst import (
     MENTIONS_AT_MOST,
     Mention,
+    Scan,
     Statement,
     UnfitError,
     cached_parts,
-    exchange_marks,
     find_mentions,
     find_query,
     find_scans,
@@ -31,7 +31,7 @@ from dbt_zorder.pruning.plain_sql.places import Place, replace_places
 from dbt_zorder.pruning.plain_sql.repeatable import check_text, day_of, is_qualified, today
 from dbt_zorder.pruning.plain_sql.scan_files import Chooser, ScanFiles, Table, table_with_stats, tables_with_stats
 from dbt_zorder.pruning.plan import VARIABLE
-from dbt_zorder.pruning.plans.pins import are_same, versions_there
+from dbt_zorder.pruning.plans.pins import are_same
 from dbt_zorder.pruning.plans.tree import PlanTrees
 from dbt_zorder.spark.columns import split_name
 from dbt_zorder.spark.jvm import active, frame_of_plan, has_jvm, sql_parser
@@ -215,10 +215,9 @@ def _pruned(spark: SparkSession, sql: str, *, at_once: bool, automatic: bool = F
         if values.sql != sql:
             pruned = _pruned(spark, values.sql, at_once=True, fixed=True)
             _check_settings(spark, settings)
-            return pruned if pruned.reads or values.has_answers else replace(pruned, sql=sql, plan=None)
-    marked = _mark(spark, sql, plain, tables)
-    found = find_scans(marked.optimized)
-    chooser = Chooser(spark, settings, marked.optimized if at_once else None)
+            return pruned if pruned.reads or values.has_answers else replace(pruned, sql=sql)
+    found, day, plans = _scans(spark, sql, plain, tables)
+    chooser = Chooser(spark, settings, plans if at_once else None)
     chosen: dict[Mention, list[ScanFiles]] = {}
     places: list[TableRead] = []
     left = _SCANS_AT_MOST
@@ -233,22 +232,16 @@ def _pruned(spark: SparkSession, sql: str, *, at_once: bool, automatic: bool = F
         if not reason:
             chosen[place] = [one for one in files if isinstance(one, ScanFiles)]
         places.append(_table_read(table, chosen.get(place, ()), reason))
-    day = marked.day
     _check_settings(spark, settings, day)
     if not chosen:
         reasons = dict.fromkeys(f"{place.table}: {place.reason}" for place in places)
-        plan = plain.analyzed() if at_once and asked is parsed else None
-        return Pruned(sql, tuple(places), "; ".join(reasons), plan)
+        return Pruned(sql, tuple(places), "; ".join(reasons))
     # constants differ on another day, so all files are read then: Spark evaluates this before it lists files
     also = [] if day is None else [f"NOT (current_date() <=> {day})"]
     tests = {place: " OR ".join(dict.fromkeys([*also, *(one.test for one in chosen[place])])) for place in chosen}
     text = _filtered(sql, tests, tables)
+    plan = plan_query(spark, sql_parser(spark).parsePlan(text)).analyzed()
     pins = {folders: files for scans in chosen.values() for one in scans for folders, files in one.by_plan.pins.items()}
-    if at_once and asked is parsed and versions_there(spark, pins) is not None:
-        by_number = {number: tests[place] for number, place in enumerate(tables) if place in tests}
-        plan = exchange_marks(spark, marked.analyzed, by_number)
-    else:
-        plan = plan_query(spark, sql_parser(spark).parsePlan(text)).analyzed()
     if not are_same(pins, plan):
         msg = "another process changed what it joins meanwhile"
         raise UnfitError(msg)
@@ -307,22 +300,13 @@ def _with_stats(spark: SparkSession, sql: str, places: Sequence[Mention]) -> dic
     return found
 
 
-@dataclass(frozen=True)
-class _Marked:
-    """A statement in whose text a mark, which Spark keeps in its plans, identifies each mention of a table.
+def _scans(
+    spark: SparkSession, sql: str, plain: Any, tables: Mapping[Mention, Table]
+) -> tuple[dict[int, list[Scan]], str | None, PlanTrees]:
+    """Return the query's reads of each mention, the day for which they are valid, and its optimized plan.
 
-    Attributes:
-        analyzed, optimized: plans of its query.
-        day: day for which constants in the optimized plan are valid; None if it does not use the current day.
-    """
-
-    analyzed: PlanTrees
-    optimized: PlanTrees
-    day: str | None
-
-
-def _mark(spark: SparkSession, sql: str, plain: Any, tables: Mapping[Mention, Table]) -> _Marked:
-    """Return the statement with marks.
+    A mark in the text, which Spark keeps in its plan, identifies each mention. The day is None if the query does not
+    use the current day.
 
     Args:
         spark: session that will run the statement.
@@ -332,15 +316,15 @@ def _mark(spark: SparkSession, sql: str, plain: Any, tables: Mapping[Mention, Ta
     """
     text = _filtered(sql, {place: mark(number) for number, place in enumerate(tables)}, tables)
     marked = plan_query(spark, find_query(spark, sql_parser(spark).parsePlan(text)))
-    analyzed = PlanTrees(marked.analyzed())
-    day = day_of(spark, analyzed, sql)
-    if not analyzed.plan.schema().equals(plain.analyzed().schema()):
+    day = day_of(spark, marked.analyzed(), sql)
+    if not marked.analyzed().schema().equals(plain.analyzed().schema()):
         msg = "it does not give the same columns where its tables are filtered"
         raise UnfitError(msg)
     if cached_parts(spark, plain) > cached_parts(spark, marked):
         msg = "a part of it is in Spark's cache"
         raise UnfitError(msg)
-    return _Marked(analyzed, PlanTrees(marked.optimizedPlan()), day)
+    plans = PlanTrees(marked.optimizedPlan())
+    return find_scans(plans), day, plans
 
 
 def _filtered(sql: str, tests: Mapping[Mention, str], tables: Mapping[Mention, Table]) -> str:

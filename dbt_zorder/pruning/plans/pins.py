@@ -12,7 +12,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.spark.files import list_versions
 from dbt_zorder.spark.jvm import class_named, items, jvm_of
 
 _CONSTANT = frozenset({"LocalRelation", "OneRowRelation", "Range"})
@@ -23,8 +22,6 @@ _COMMANDS = ("Command", "AsSelect")
 
 _ACCESS_TIME = re.compile(r"access_time=\d+; ")
 _LENGTH = re.compile(r"; isDirectory=false; length=(\d+); replication=")
-_FOLDER = re.compile(r"\w+\((.*)\)", re.DOTALL)
-_FILE = re.compile(r"path=[^;]*/([^;/]+); isDirectory=false; length=(\d+); ")
 _FILES_AT_MOST = 2_000
 """Maximum number of files of a side of a join, whose list is compared."""
 
@@ -33,9 +30,6 @@ WHOLE_TABLE_FILES_AT_MOST = 20_000
 
 Pins = Mapping[str, str]
 """Names, sizes and times of the files of each relation, by its folders."""
-
-Versions = tuple[tuple[str, frozenset[tuple[str, int, int]]], ...]
-"""Name, bytes and modification time of the files in each folder, as they are on the storage."""
 
 
 def pin_leaves(plan: Any, files_at_most: int = _FILES_AT_MOST) -> tuple[Pins, int] | None:
@@ -70,22 +64,6 @@ def listed_files(spark: SparkSession, relation: Any) -> dict[str, int] | None:
     sizes = _LENGTH.findall(str(index.allFiles().toString()))
     paths = [path.replace("file:///", "file:/", 1) for path in paths if path]
     return dict(zip(paths, map(int, sizes), strict=True)) if len(paths) == len(sizes) == len(set(paths)) else None
-
-
-def versions_there(spark: SparkSession, pins: Pins) -> Versions | None:
-    """Return the files of pinned relations as they are on the storage; None if they are others than those listed.
-
-    Spark may have listed them long ago, and reads what is there when a statement runs.
-    """
-    found: list[tuple[str, frozenset[tuple[str, int, int]]]] = []
-    for folders, listing in sorted(pins.items()):
-        folder = _FOLDER.fullmatch(folders)
-        there = list_versions(spark, folder[1]) if folder is not None else frozenset()
-        data = {(name, size) for name, size, _ in there if not name.startswith(("_", "."))}
-        if data != {(name, int(size)) for name, size in _FILE.findall(listing)}:
-            return None
-        found.append((folders, there))
-    return tuple(found)
 
 
 def are_same(pins: Pins, analyzed: Any, *, all_there: bool = True) -> bool:

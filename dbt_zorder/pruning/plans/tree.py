@@ -143,19 +143,16 @@ class PlanTrees:
     """Plans of a statement and of its subqueries, with their trees; each tree is read once.
 
     Reading one raises an error of any kind if it has a node that Spark does not write as JSON.
-
-    Attributes:
-        plan: the statement's.
     """
 
     def __init__(self, plan: Any) -> None:
-        self.plan = plan
+        self._plan = plan
         self._in_jvm: dict[tuple[int, tuple[int, ...]], Any] = {}
 
     @cached_property
     def roots(self) -> list[Any]:
         """Return the plans: the statement's, then those of its subqueries."""
-        return [self.plan, *items(self.plan.subqueriesAll())]
+        return [self._plan, *items(self._plan.subqueriesAll())]
 
     @cached_property
     def trees(self) -> list[PlanNode]:

@@ -1,16 +1,17 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.pruning.condition.time_texts import has_moment
 from dbt_zorder.pruning.plain_sql.catalyst import plan_query
-from dbt_zorder.pruning.plans.tree import PlanTrees
 from dbt_zorder.spark.jvm import sql_parser
 
 
-def _analyzed(spark: SparkSession, sql: str) -> PlanTrees:
-    return PlanTrees(plan_query(spark, sql_parser(spark).parsePlan(sql)).analyzed())
+def _analyzed(spark: SparkSession, sql: str) -> Any:
+    return plan_query(spark, sql_parser(spark).parsePlan(sql)).analyzed()
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.pruning import query
-from dbt_zorder.pruning.plain_sql import catalyst, statement
+from dbt_zorder.pruning.plain_sql import statement
 from dbt_zorder.pruning.plain_sql.repeatable import today
 from dbt_zorder.pruning.plain_sql.statement import prepare
 from tests.unit.pruning.helpers import files_read
@@ -294,28 +293,6 @@ def test_it_is_said_what_is_read(spark: SparkSession, table: str, monkeypatch: p
     monkeypatch.setattr("dbt_zorder.pruning.plain_sql.statement._LOG.log", lambda _, line: told.append(line))
     prepare(spark, f"select * from {T} where a = 5 union all select * from {T} where a = 5")
     assert told == ["`pruning_unit`.`t`: 1 of 8 files are read"]
-
-
-def test_a_query_to_run_at_once_is_analysed_twice(
-    spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[object] = []
-
-    def plan_query(*args: Any) -> Any:
-        calls.append(args)
-        return catalyst.plan_query(*args)
-
-    monkeypatch.setattr(statement, "plan_query", plan_query)
-    sql = f"with c as (select * from {T} where a < 300) select * from c join {T} u on c.b = u.b where u.a = 5"
-    pruned = prepare(spark, f"{sql} union all select * from c join {T} u on c.a = u.a where u.b in (select a from c)")
-    assert len(pruned.reads) == 3
-    assert len(calls) == 2
-    by_text = spark.sql(pruned.sql)
-    by_plan = pruned.run(spark)
-    assert by_plan.schema == by_text.schema
-    assert files_read(by_plan) == files_read(by_text) < 3 * 8
-    assert sorted(by_plan.collect()) == sorted(by_text.collect())
-    assert "file_size = -" not in by_plan._jdf.queryExecution().analyzed().toString()
 
 
 @pytest.mark.parametrize(
