@@ -182,7 +182,10 @@ class TestAppend(Incremental):
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("incremental_strategy='merge'", "is 'merge', which needs file_format 'delta' or 'iceberg'"),
+            (
+                "incremental_strategy='delete+insert', file_format='delta'",
+                "'delete+insert', which is for file_format 'parquet'",
+            ),
             ("incremental_strategy='upsert'", "is 'upsert'; with file_format 'parquet' it can be 'append'"),
             ("zorder_optimize='always'", "only 'auto', 'never', 'native' is allowed"),
         ],
