@@ -34,7 +34,7 @@ from dbt_zorder.tables.save import save_table
 
 KEY = ("l_orderkey", "l_linenumber")
 BY = ["l_orderkey", "l_shipdate"]
-SUITE = Suite("merges", {"lineitem": Fact(BY)}, lambda folder, scale: generate(folder, scale))
+SUITE = Suite("merges", {"lineitem": Fact(BY)}, generate)
 SHARES = (0.001, 0.01, 0.1)
 CONTENDERS = ("zorder", "rebuild", "delta", "iceberg")
 

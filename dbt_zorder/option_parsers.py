@@ -95,6 +95,15 @@ def text(value: Any) -> str:
     return value
 
 
+def text_list(value: Any) -> list[str]:
+    """Return a text or a list of texts as a list, and raise ValueError for any other value."""
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(one, str) for one in listed):
+        msg = "it must be a text or a list of texts."
+        raise ValueError(msg)
+    return list(listed)
+
+
 def folder(value: Any) -> str:
     """Return the path of a folder, and raise ValueError for characters that Spark reads as a pattern."""
     if not isinstance(value, str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 
 _LISTENER: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)
@@ -29,6 +29,11 @@ class Clock:
             yield
         finally:
             self.seconds[name] = round(self.seconds.get(name, 0.0) + time.monotonic() - started, 3)
+
+
+def add_seconds(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    """Return the seconds by phase of two operations together."""
+    return {name: round(one.get(name, 0.0) + other.get(name, 0.0), 3) for name in {**one, **other}}
 
 
 def report_phase(phase: str) -> None:

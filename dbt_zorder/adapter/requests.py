@@ -90,38 +90,25 @@ def merge_settings(model: Mapping[str, Any], strategy: str) -> Merge | None:
     """
     if strategy not in STRATEGIES:
         return None
-    name, config = f"Model {model_name(model)}", model["config"]
-    conditions = config.get("predicates") or config.get("incremental_predicates")
-    updated = config.get("merge_update_columns")
-    excluded = config.get("merge_exclude_columns")
+    config = model["config"]
+
+    def read(key: str, given: Any) -> list[str]:
+        return values.optional(f"Model {model_name(model)}: {key}", given or None, values.text_list, [])
+
+    keys = read("unique_key", config.get("unique_key"))
     return Merge(
-        unique_key=[key.strip() for key in _names(f"{name}: unique_key", config.get("unique_key")) if key.strip()],
-        update_columns=_names(f"{name}: merge_update_columns", updated) if updated else None,
-        exclude_columns=_names(f"{name}: merge_exclude_columns", excluded),
-        predicates=_names(f"{name}: incremental_predicates", conditions),
+        unique_key=[key.strip() for key in keys if key.strip()],
+        update_columns=read("merge_update_columns", config.get("merge_update_columns")) or None,
+        exclude_columns=read("merge_exclude_columns", config.get("merge_exclude_columns")),
+        predicates=read("incremental_predicates", config.get("predicates") or config.get("incremental_predicates")),
         replaces_rows=strategy == DELETE_INSERT,
     )
 
 
 def _merges(model: Mapping[str, Any]) -> bool:
-    """Return whether rows of the model's table are found by a key: by a merge, or by a snapshot."""
+    """Return whether the model's batches are merged by a key."""
     config = model["config"]
     return config.get("materialized") == "incremental" and config.get("incremental_strategy") in STRATEGIES
-
-
-def _names(key: str, value: Any) -> list[str]:
-    """Return a text or a list of texts as a list.
-
-    Raises:
-        ConfigError: the value is something else.
-    """
-    listed = (
-        [value] if isinstance(value, str) else list(value or []) if isinstance(value or [], (list, tuple)) else None
-    )
-    if listed is None or not all(isinstance(one, str) for one in listed):
-        msg = f"{key} is {value!r}, but it must be a text or a list of texts."
-        raise ConfigError(msg)
-    return listed
 
 
 def model_request(

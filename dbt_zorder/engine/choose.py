@@ -21,7 +21,7 @@ from dbt_zorder.engine.local.spool.spool import spool_rows
 from dbt_zorder.engine.local.spool.spoolable import can_spool, survives_parquet
 from dbt_zorder.engine.parquet.writer import ArrowWriter, are_old, arrow_writer
 from dbt_zorder.layout.keys import Key
-from dbt_zorder.layout.known_keys import KnownKeys
+from dbt_zorder.layout.known_keys import DrawnKeys, KnownKeys
 from dbt_zorder.request import BuildRequest, bloom_columns, partition_columns
 from dbt_zorder.spark.columns import ResolvedColumn, without
 from dbt_zorder.spark.memory import choose_arrow_pool
@@ -58,6 +58,11 @@ class RowSource:
     def for_spark(self) -> DataFrame:
         """Return a query over the rows."""
         return self.query if self.copy is None else self.copy()
+
+    @property
+    def for_batch_plan(self) -> DataFrame:
+        """Return a query to plan a batch by. If there are too many keys to fetch, Spark counts rows in the copy."""
+        return self.for_spark if isinstance(self.known, DrawnKeys) else self.query
 
 
 def as_spark_writes(spark: SparkSession, request: BuildRequest, path: str) -> WriterFor:

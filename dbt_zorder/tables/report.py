@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dbt_zorder.humanize import counted, size_text
+from dbt_zorder.progress import add_seconds
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.stats.summary import Summary
 from dbt_zorder.tables.rewrite_policy import Overlap, TableState
@@ -242,9 +243,6 @@ class Outcome:
                 return replace(now, line=line, rows=merged.changed, appended=False, rewritten=False, merged=merged)
             what = "built anew with the new rows" if built.summary.rows else "built anew"
             return replace(now, line=f"{what}, {now.line}", appended=False, rewritten=False)
-        seconds = dict(batch.seconds)
-        for phase, spent in built.seconds.items() if built else ():
-            seconds[phase] = round(seconds.get(phase, 0.0) + spent, 3)
         if merged is None:
             line = append_line(batch.rows, batch.files, batch.removed, table, rewritten=built is not None)
         else:
@@ -256,7 +254,7 @@ class Outcome:
             bytes=batch.bytes + (built.summary.bytes if built else 0),
             point_query_files=dict(table.point_query_files) if table else {},
             version=report.version,
-            seconds=seconds,
+            seconds=add_seconds(batch.seconds, built.seconds if built else {}),
             appended=True,
             replaced=batch.removed,
             rewritten=built is not None,

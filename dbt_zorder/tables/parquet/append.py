@@ -14,7 +14,6 @@ from pyspark.sql import functions as f
 from dbt_zorder.engine.choose import RowSource, WriterFor, as_spark_writes
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.keys import Key
-from dbt_zorder.layout.known_keys import DrawnKeys
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import keys_for
 from dbt_zorder.progress import Clock, report_phase
@@ -136,8 +135,8 @@ class EntryCommit:
     def open(self) -> tuple[Sequence[Key], WriterFor]:
         """Return the clustering columns and the writer of the version's files."""
         # whole partitions get a layout of their own, by the model's settings
-        tree = self.state.tree.layout if self.state.tree is not None and not self.overwrite else None
-        keys = keys_for(self.df, self.request.spec) if tree is None else tree.keys
+        layout = None if self.overwrite else self.state.layout
+        keys = keys_for(self.df, self.request.spec) if layout is None else layout.keys
         return keys, as_spark_writes(self.df.sparkSession, self.request, self.info.location)
 
     def lay_out(self, source: RowSource) -> Layout | None:
@@ -145,9 +144,7 @@ class EntryCommit:
         known = source.known
         if known == 0:
             return None
-        # if there are too many keys to fetch, Spark counts rows in ``plan_batch``
-        rows = source.for_spark if isinstance(known, DrawnKeys) else source.query
-        layout = plan_batch(rows, self.request, self.state, fresh=self.overwrite, known=known)
+        layout = plan_batch(source.for_batch_plan, self.request, self.state, fresh=self.overwrite, known=known)
         return layout if layout.rows else None
 
     def write(self, source: RowSource, layout: Layout) -> None:

@@ -18,7 +18,6 @@ from dbt_zorder.engine.row_bytes import with_previous_row_bytes
 from dbt_zorder.engine.spark.descent import apply_layout, as_they_come
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.keys import Key
-from dbt_zorder.layout.known_keys import DrawnKeys
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import keys_for
 from dbt_zorder.progress import Clock, report_phase
@@ -196,18 +195,15 @@ class VersionCommit:
         spark = self.df.sparkSession
         marker = _marker(spark, self.request, self.definition, self.path, self.owner)
         write_marker(spark, self.path, marker)
-        tree = self.state.tree if self.state is not None else None
-        keys = (
-            tree.layout.keys if tree is not None and tree.layout is not None else keys_for(self.df, self.request.spec)
-        )
+        layout = None if self.state is None else self.state.layout
+        keys = keys_for(self.df, self.request.spec) if layout is None else layout.keys
         return keys, as_spark_writes(spark, self.request, self.path)
 
     def lay_out(self, source: RowSource) -> Layout | None:
         """Return the layout of the rows, with the measured row size of the previous version if there is one."""
         spark, request, spec, base = self.df.sparkSession, self.request, self.request.spec, self.base
         if self.state is not None:
-            rows = source.for_spark if isinstance(source.known, DrawnKeys) else source.query
-            return plan_batch(rows, request, self.state, fresh=False, known=source.known)
+            return plan_batch(source.for_batch_plan, request, self.state, fresh=False, known=source.known)
         if base is not None and version_of(base.location):
             location = base.location
             spec = with_previous_row_bytes(spec, self.df, base, lambda: load_sizes(spark, location))

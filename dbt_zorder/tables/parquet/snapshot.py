@@ -96,7 +96,7 @@ def take_snapshot(
     existing, clock = spark.table(request.table.sql), Clock()
     # run the snapshot's query once, for the rows to close and the rows to add
     with kept(as_text(spark.sql(query))) as changes:
-        files = TableFiles.of(spark, request, info, columns_after(existing, changes))
+        files = TableFiles(spark, request, info, existing.schema, columns_after(existing, changes))
         new = added(existing, changes, names)
         with numbered_rows(_closing_rows(existing, changes, names)) as closing:
             columns = MergeColumns([ResolvedColumn((names.scd_id,), StringType())], [names.valid_to])
@@ -112,12 +112,12 @@ def take_snapshot(
                         "the current one; nothing was changed."
                     )
                     raise BuildError(msg)
-                if not matches and not count and files.keeps_columns:
+                closed = RowChanges(pairs, columns, matches, new)
+                if not closed.rows and not count and files.keeps_columns:
                     return None
                 guard = None if before is None else lambda: check_unchanged(spark, request.table, before)
-                built, rewritten = files.write(RowChanges(pairs, columns, matches, new), guard)
-    closed = sum(one.changed for one in matches.values())
-    figures = MergeReport(count, closed, 0, 0, rewritten, len(files.sizes) - rewritten)
+                built, rewritten = files.write(closed, guard)
+    figures = MergeReport(count, closed.rows, 0, 0, rewritten, len(files.sizes) - rewritten)
     return report_of(spark, request, Batch(may_rewrite=may_rewrite), built, figures, clock)
 
 

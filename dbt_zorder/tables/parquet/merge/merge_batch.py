@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.engine.keep_result import kept
 from dbt_zorder.errors import BuildError
 from dbt_zorder.humanize import counted
-from dbt_zorder.progress import Clock
+from dbt_zorder.progress import Clock, add_seconds
 from dbt_zorder.request import BuildRequest, check
 from dbt_zorder.spark.catalog import describe
 from dbt_zorder.spark.char_types import as_text
@@ -20,7 +20,7 @@ from dbt_zorder.tables.merge import Merge, MergeColumns, merge_columns
 from dbt_zorder.tables.parquet.changed_files import check_unchanged
 from dbt_zorder.tables.parquet.incremental import check_parquet
 from dbt_zorder.tables.parquet.merge.matching import contested_keys, count_by_file, files_without_keys, match
-from dbt_zorder.tables.parquet.merge.next_rows import Inserts, inserts
+from dbt_zorder.tables.parquet.merge.next_rows import Inserts, find_inserts
 from dbt_zorder.tables.parquet.merge.row_changes import RowChanges, TableFiles
 from dbt_zorder.tables.parquet.merge.source import numbered_rows
 from dbt_zorder.tables.parquet.rewrite import rewrite
@@ -64,12 +64,12 @@ def merge_batch(
     df = as_text(df)
     info = describe_existing(spark, request.table)
     check_parquet(request.table, info)
-    schema = schemas(spark, df, request, batch)[1]
+    existing, schema = schemas(spark, df, request, batch)
     rows = conform(df, schema)
     columns = merge_columns(spark, merge, df.schema, schema)
     with naming_left_out(df, schema, request, batch):
         check(rows, request)
-    files = TableFiles.of(spark, request, info, schema)
+    files = TableFiles(spark, request, info, existing, schema)
     clock = Clock()
     with numbered_rows(rows) as source:
         with clock.phase("query"):
@@ -81,7 +81,7 @@ def merge_batch(
                 matches, contested = count_by_file(pairs)
                 if contested:
                     raise BuildError(_contested(request, columns, contested, contested_keys(pairs, source, columns)))
-                added = inserts(source, None if merge.replaces_rows else pairs, columns)
+                added = find_inserts(source, None if merge.replaces_rows else pairs, columns)
             _warn(request, columns, added, merge)
             changes = RowChanges(pairs, columns, matches, added.rows, deletes=merge.replaces_rows)
             figures = _figures(changes, added)
@@ -131,10 +131,7 @@ def report_of(
     spark: SparkSession, request: BuildRequest, batch: Batch, built: BuildReport, figures: MergeReport, clock: Clock
 ) -> IncrementReport:
     """Return the report of a merge, after the rewrite that it made due."""
-    seconds = {
-        **clock.seconds,
-        **{name: round(clock.seconds.get(name, 0.0) + spent, 3) for name, spent in built.seconds.items()},
-    }
+    seconds = add_seconds(clock.seconds, built.seconds)
     if built.written is None:
         return replace(IncrementReport.of_build(replace(built, seconds=seconds)), merged=figures)
     info = describe(spark, request.table)

@@ -34,7 +34,7 @@ class Inserts:
     without_key: int
 
 
-def inserts(source: NumberedRows, pairs: DataFrame | None, columns: MergeColumns) -> Inserts:
+def find_inserts(source: NumberedRows, pairs: DataFrame | None, columns: MergeColumns) -> Inserts:
     """Return the rows of a batch that a merge inserts.
 
     Args:

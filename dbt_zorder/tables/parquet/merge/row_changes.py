@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -69,7 +70,6 @@ class TableFiles:
         request: the model's settings.
         info: the catalog's description of the table.
         existing, schema: columns of the table now, and after the changes.
-        sizes: bytes of each file, by its path as Spark lists it.
     """
 
     spark: SparkSession
@@ -77,13 +77,11 @@ class TableFiles:
     info: TableInfo
     existing: StructType
     schema: StructType
-    sizes: Mapping[str, int]
 
-    @classmethod
-    def of(cls, spark: SparkSession, request: BuildRequest, info: TableInfo, schema: StructType) -> TableFiles:
-        """List the files of a table."""
-        existing = spark.table(request.table.sql).schema
-        return cls(spark, request, info, existing, schema, data_files(spark, info.location))
+    @cached_property
+    def sizes(self) -> Mapping[str, int]:
+        """Bytes of each file when it was first listed, by its path as Spark lists it."""
+        return data_files(self.spark, self.info.location)
 
     @property
     def keeps_columns(self) -> bool:

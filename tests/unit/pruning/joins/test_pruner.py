@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,8 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.pruning import prune_statement, query
-from dbt_zorder.pruning.joins import keys, pruner
-from dbt_zorder.pruning.joins import sides as sides_module
+from dbt_zorder.pruning.joins import pruner
 from dbt_zorder.pruning.plain_sql import catalyst, statement
 from dbt_zorder.pruning.plain_sql.statement import prepare
 from tests.support import settings, unique
@@ -31,12 +30,6 @@ def sides(spark: SparkSession, table: str) -> Iterator[None]:
     )
     yield
     spark.sql("DROP DATABASE joins_unit CASCADE")
-
-
-@pytest.fixture(autouse=True)
-def any_side_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pruner, "SIDE_SHARE_AT_MOST", 10.0)
-    monkeypatch.setattr(sides_module, "_kept", OrderedDict())
 
 
 # a statement, and the files that it reads at most: of 8 of the table, and one of each side
@@ -81,17 +74,7 @@ def test_joins_that_keep_every_row_exclude_no_file(spark: SparkSession, sides: N
     assert Counter(map(str, query(spark, sql).collect())) == Counter(map(str, spark.sql(sql).collect()))
 
 
-def test_a_side_is_run_once_however_often_it_is_named(
-    spark: SparkSession, sides: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    runs: list[Any] = []
-    collect = keys.collect_rows
-
-    def collect_rows(*args: Any) -> Any:
-        runs.append(args)
-        return collect(*args)
-
-    monkeypatch.setattr(sides_module, "collect_rows", collect_rows)
+def test_a_side_is_run_once_however_often_it_is_named(spark: SparkSession, sides: None, runs: list[Any]) -> None:
     one = f"SELECT t.a FROM {T} t JOIN {D} d ON t.b = d.k WHERE d.g = 5"
     assert len(prepare(spark, f"{one} UNION ALL {one} UNION ALL SELECT max(a) FROM ({one})").reads) == 3
     assert len(runs) == 1

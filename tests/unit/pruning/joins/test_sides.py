@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,31 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.pruning.joins import keys, pruner, sides
+from dbt_zorder.pruning.joins import sides
 from dbt_zorder.pruning.plain_sql.statement import prepare, query
 from tests.support import settings, unique
 
 T = "pruning_unit.t"
-
-
-@pytest.fixture(autouse=True)
-def any_side_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pruner, "SIDE_SHARE_AT_MOST", 10.0)
-
-
-@pytest.fixture(autouse=True)
-def runs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The sides that are run."""
-    monkeypatch.setattr(sides, "_kept", OrderedDict())
-    found: list[Any] = []
-    collect = keys.collect_rows
-
-    def collect_rows(*args: Any) -> Any:
-        found.append(args)
-        return collect(*args)
-
-    monkeypatch.setattr(sides, "collect_rows", collect_rows)
-    return found
 
 
 @pytest.fixture
