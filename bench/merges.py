@@ -1,10 +1,10 @@
 """Measure merges into lineitem beside MERGE of Delta Lake and Iceberg: ``python -m bench.merges``.
 
-Each batch has rows of the table, of which half are as they are there, the others get a new quantity, and a tenth more
-rows are new. Keys are random, or the most recent ones. ``--contender delta`` (``iceberg``) runs the statement of
-dbt-spark on the same rows, in a process of its own: Delta without deletion vectors, Iceberg by copy-on-write, and with
-``--merge-on-read`` the ways that write less and leave the work to readers. ``rebuild`` is the only way of Parquet
-without a merge: the whole table by ``save_table``.
+Each batch has rows of the table. Half of them are unchanged, and the others get a new quantity. A tenth more rows are
+new. Keys are random, or the most recent ones. ``--contender delta`` (``iceberg``) runs the statement of dbt-spark on
+the same rows, in a process of its own: Delta without deletion vectors, Iceberg by copy-on-write. With
+``--merge-on-read``, they write less and leave the work to readers. ``rebuild`` is the only way of Parquet without a
+merge: the whole table by ``save_table``.
 """
 
 from __future__ import annotations

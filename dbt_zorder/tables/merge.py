@@ -100,13 +100,13 @@ def _whole(name: str, query: StructType, table: StructType, *, sensitive: bool) 
     return column.name
 
 
-def is_compared(data_type: DataType) -> bool:
+def has_equality(data_type: DataType) -> bool:
     """Return whether Spark compares values of a type by ``=``, also those of its fields and elements."""
-    return data_type.typeName() not in _NOT_COMPARED and all(map(is_compared, inner_types(data_type)))
+    return data_type.typeName() not in _NOT_COMPARED and all(map(has_equality, inner_types(data_type)))
 
 
 def _check_comparable(key: ResolvedColumn) -> None:
-    if not is_compared(key.data_type):
+    if not has_equality(key.data_type):
         msg = (
             f"The column '{key.name}' is of type {key.data_type.simpleString()}, whose values Spark does not compare. "
             "Name a column of another type."

@@ -263,7 +263,7 @@ class Outcome:
 
 
 def merge_line(merged: MergeReport, files: int, table: Summary | None, *, rewritten: bool) -> str:
-    """Return ``3 inserted, 1 updated, 2 of 16 files written anew, now 17 files, point query on ...``."""
+    """Return ``3 inserted, 1 updated, 2 of 16 files replaced by 3, now 17 files, point query on ...``."""
     if not merged.changed:
         return f"{merged}, nothing written"
     before = merged.rewritten + merged.shared

@@ -95,7 +95,7 @@ def _whole(df: DataFrame, layout: Layout, rows: int, request: BuildRequest) -> L
 def columns_with_stats(
     df: DataFrame, layout: Layout, request: BuildRequest, state: ParquetState | None
 ) -> Sequence[ResolvedColumn]:
-    """Return the columns of which files get stats: those of the version's other files, which all have the same."""
+    """Return the columns that files get stats for: those of the version's other files, which all have the same."""
     if state is not None and state.files is not None:
         with contextlib.suppress(Exception):  # the stats are of other columns
             sensitive = case_sensitive(df.sparkSession)

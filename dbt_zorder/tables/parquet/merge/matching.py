@@ -21,7 +21,7 @@ from dbt_zorder.spark.columns import ResolvedColumn, inner_types
 from dbt_zorder.spark.messages import first_line
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.stats.collect import file_metadata
-from dbt_zorder.tables.merge import Merge, MergeColumns, is_compared
+from dbt_zorder.tables.merge import Merge, MergeColumns, has_equality
 from dbt_zorder.tables.parquet.merge.source import ROW, NumberedRows
 from dbt_zorder.tables.schema_change import conform
 
@@ -110,7 +110,7 @@ def match(target: DataFrame, source: NumberedRows, columns: MergeColumns, merge:
 
 def _same(name: str, data_type: DataType) -> str:
     """Return SQL that is TRUE if a column has the same value in both rows; FALSE where Spark cannot say."""
-    if not is_compared(data_type) or not _is_plain(data_type):
+    if not has_equality(data_type) or not _is_plain(data_type):
         return "false"
     return f"{TARGET}.{quote_name(name)} <=> {SOURCE}.{quote_name(name)}"
 
@@ -162,11 +162,11 @@ def files_without_keys(
     Any failure leaves all files to the match.
     """
     try:
-        known = table_with_stats(spark, table.sql)
-        if known is None:
+        covered = table_with_stats(spark, table.sql)
+        if covered is None:
             return {}
-        usable = [key for key in keys if len(key.path) == 1 and key.name in known.columns]
-        bounds = [read_bounds(known.stats, known.columns[key.name]) for key in usable]
+        usable = [key for key in keys if len(key.path) == 1 and key.name in covered.columns]
+        bounds = [read_bounds(covered.stats, covered.columns[key.name]) for key in usable]
         wanted = [number for number, one in enumerate(bounds) if one.share_apart]
         if not wanted:
             return {}
