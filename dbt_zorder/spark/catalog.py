@@ -91,7 +91,8 @@ class TableInfo:
         comment: the table's comment; empty if it has none.
         statistics: result of ``ANALYZE TABLE``, such as ``1024 bytes, 10 rows``; empty if it was not run.
         partition_provider: ``Catalog`` if the partitions are registered there; empty if they follow from the folders.
-        buckets: number of buckets; empty if there are none.
+        bucket_columns: names of the columns whose hash chooses a row's bucket, in order.
+        bucket_count: number of buckets; 0 if there are none.
         has_properties: whether ``TBLPROPERTIES`` are set.
     """
 
@@ -103,7 +104,8 @@ class TableInfo:
     comment: str
     statistics: str = ""
     partition_provider: str = ""
-    buckets: str = ""
+    bucket_columns: Sequence[str] = ()
+    bucket_count: int = 0
     has_properties: bool = False
 
     @property
@@ -140,9 +142,15 @@ def describe(spark: SparkSession, table: TableName) -> TableInfo | None:
         comment=details.get("Comment", ""),
         statistics=details.get("Statistics", ""),
         partition_provider=details.get("Partition Provider", ""),
-        buckets=details.get("Num Buckets", ""),
+        bucket_columns=_listed(details.get("Bucket Columns", "")),
+        bucket_count=max(0, int(details.get("Num Buckets") or 0)),
         has_properties="Table Properties" in details,
     )
+
+
+def _listed(text: str) -> list[str]:
+    """Return the names in a list of the catalog: "[`a`, `b c`]"."""
+    return [name.replace("``", "`") for name in re.findall(r"`((?:[^`]|``)+)`", text)]
 
 
 def location_of(spark: SparkSession, table: TableName) -> str:

@@ -18,6 +18,7 @@ from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.request import BuildRequest, partition_columns
 from dbt_zorder.spark.catalog import NEXT_SUFFIX, TableInfo, TableName, column_facts, describe, location_of
 from dbt_zorder.spark.catalog_entry import entry_session, invalidate_entry, move_entry
+from dbt_zorder.spark.columns import case_sensitive
 from dbt_zorder.spark.ddl import type_ddl
 from dbt_zorder.spark.messages import message_of
 from dbt_zorder.spark.sql import quote_name, quote_string
@@ -42,12 +43,16 @@ class Definition:
         partition_by: names of the partition columns.
         comment: comment of the table.
         properties: properties of the table.
+        bucket_by: names of the columns of the hash index.
+        buckets: its number of buckets; 0 without one.
     """
 
     schema: StructType
     partition_by: Sequence[str] = ()
     comment: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)
+    bucket_by: Sequence[str] = ()
+    buckets: int = 0
 
 
 def definition_for(df: DataFrame, request: BuildRequest) -> Definition:
@@ -57,7 +62,10 @@ def definition_for(df: DataFrame, request: BuildRequest) -> Definition:
     for name in [name for name in df.columns if name not in partitions] + partitions:
         comment = request.comment_of(name)
         fields.append(StructField(name, df.schema[name].dataType, True, {"comment": comment} if comment else {}))
-    return Definition(StructType(fields), partitions, request.comment, request.properties)
+    index, sensitive = request.hash_index, case_sensitive(df.sparkSession)
+    key = [] if index is None else [column.name for column in index.columns(df.schema, sensitive=sensitive)]
+    buckets = 0 if index is None else index.buckets
+    return Definition(StructType(fields), partitions, request.comment, request.properties, key, buckets)
 
 
 def definition_of(marker: Marker, comment: str, own: Mapping[str, str]) -> Definition:
@@ -70,7 +78,7 @@ def definition_of(marker: Marker, comment: str, own: Mapping[str, str]) -> Defin
         msg = f"{marker.table}: the version {marker.version} does not say what columns it has, so it cannot be served."
         raise ZorderError(msg)
     columns = columns_from_json(marker.schema, f"the marker of {marker.table}'s version {marker.version}")
-    return Definition(columns, marker.partition_by, comment, own)
+    return Definition(columns, marker.partition_by, comment, own, marker.bucket_by, marker.buckets)
 
 
 def publish(
@@ -167,6 +175,10 @@ def _create(table: TableName, definition: Definition, location: str) -> str:
     clauses = [f"CREATE TABLE {table.sql} ({', '.join(columns)}) USING parquet"]
     if definition.partition_by:
         clauses.append(f"PARTITIONED BY ({', '.join(quote_name(name) for name in definition.partition_by)})")
+    if definition.buckets:
+        key = ", ".join(map(quote_name, definition.bucket_by))
+        # never SORTED BY: rows of a bucket are z-ordered, and old settings let Spark believe the clause
+        clauses.append(f"CLUSTERED BY ({key}) INTO {definition.buckets} BUCKETS")
     clauses.append(f"LOCATION {quote_string(location)}")
     if definition.comment:
         clauses.append(f"COMMENT {quote_string(definition.comment)}")
@@ -180,11 +192,11 @@ def _create(table: TableName, definition: Definition, location: str) -> str:
 def _is_same(spark: SparkSession, table: TableName, old: TableInfo, new: Definition) -> bool:
     """Return whether a new location alone turns an entry into ``new``; only entries made by dbt-zorder qualify.
 
-    Other entries have settings that are not compared, such as the provider of partitions and bucketing.
+    Other entries have settings that are not compared, such as the provider of partitions.
     """
     if old.kind != "EXTERNAL" or old.provider != "parquet" or not any(map(is_version, _tail(old.location))):
         return False
-    if old.partition_provider or old.buckets not in ("", "-1", "0"):
+    if old.partition_provider or (list(old.bucket_columns), old.bucket_count) != (list(new.bucket_by), new.buckets):
         return False
     if old.comment != new.comment or list(old.partition_columns) != list(new.partition_by):
         return False
