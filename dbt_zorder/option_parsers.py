@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from dbt_zorder.engine.parquet.encodings import VERSION_OPTION, VERSIONS
 from dbt_zorder.errors import ConfigError, did_you_mean
 from dbt_zorder.layout.file_count import parse_size
+from dbt_zorder.layout.hash_index import MOST_BUCKETS
 from dbt_zorder.layout.page_order import PAGE_ROWS_OPTION, parse_page_rows
 from dbt_zorder.layout.spec import MOST_COLUMNS, are_weights, is_count
 from dbt_zorder.spark.columns import fold_case, split_name
@@ -189,6 +190,14 @@ def positive_integer(value: Any) -> int:
     """Return a whole number from 1, and raise ValueError for any other value."""
     if not is_count(value):
         msg = "it must be a whole number, 1 or more."
+        raise ValueError(msg)
+    return int(value)
+
+
+def buckets(value: Any) -> int:
+    """Return a number of buckets, and raise ValueError for any other value."""
+    if not is_count(value) or not 2 <= value <= MOST_BUCKETS:
+        msg = f"it must be a whole number from 2 to {MOST_BUCKETS:,}."
         raise ValueError(msg)
     return int(value)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -19,6 +19,7 @@ from pyspark.sql.types import (
 )
 
 from dbt_zorder.errors import ColumnError, ConfigError
+from dbt_zorder.layout.hash_index import BUCKET, HashIndex
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.partitions import NULL_PARTITION
@@ -35,6 +36,7 @@ from dbt_zorder.spark.columns import (
     resolve_all,
 )
 from dbt_zorder.spark.conf import ESCAPED_LITERALS, is_on
+from dbt_zorder.spark.files import has_client
 from dbt_zorder.spark.plain_names import check_identifier
 from dbt_zorder.spark.sql import quote_name, quote_string
 
@@ -65,6 +67,7 @@ class BuildRequest:
         location_root: folder for the versions' root, by default the schema's own folder.
         keep_versions: number of versions to retain.
         grace_hours: grace period in hours before an old version is deleted.
+        hash_index: hash index of a Parquet table; None for none.
         file_format: file format of the table. Only ``parquet`` tables have versions of this package.
         in_memory: maximum memory in bytes that a query's rows may use in this process to be laid out and written here.
             0 leaves all work to Spark.
@@ -82,8 +85,18 @@ class BuildRequest:
     location_root: str | None = None
     keep_versions: int = 2
     grace_hours: float = 24.0
+    hash_index: HashIndex | None = None
     file_format: str = "parquet"
     in_memory: int = IN_MEMORY
+
+    @property
+    def placing(self) -> LayoutSpec:
+        """The specification by which rows are placed: buckets are partitions, which share the number of files."""
+        spec, index = self.spec, self.hash_index
+        if index is None:
+            return spec
+        files = None if spec.files is None else -(-spec.files // index.buckets)
+        return replace(spec, partition_by=[*spec.partition_by, BUCKET], files=files)
 
     def comment_of(self, name: str, *, sensitive: bool = False) -> str:
         """Return the comment of a column. A comment for the name's exact case has priority."""
@@ -138,11 +151,31 @@ def check(df: DataFrame, request: BuildRequest) -> None:
         raise ConfigError(msg)
     with naming("zorder_by"):
         keys_for(df, request.spec)
+    if request.hash_index is not None:
+        _check_hash_index(df, request.hash_index, partitions)
     with naming("zorder_stats_columns"):
         for column in resolve_all(request.stats_columns, df.schema, sensitive=sensitive):
             key_of(column)  # raises for types without an order, which have no minimum and no maximum
     with naming("zorder_bloom"):
         _check_bloom(bloom_columns(df, request))
+
+
+def _check_hash_index(df: DataFrame, index: HashIndex, partitions: Sequence[ResolvedColumn]) -> None:
+    """Raise for a key that has no buckets, or for a column that has the name of the bucket while rows are placed."""
+    columns = index.columns(df.schema, sensitive=case_sensitive(df.sparkSession))
+    for column in columns:
+        if column in partitions:
+            msg = f"clustered_by names '{column.name}', a partition column: its files have one value, so leave it out."
+            raise ConfigError(msg)
+    if any(name.lower() == BUCKET for name in df.columns):
+        msg = f"The query has a column '{BUCKET}', a name that clustered_by reserves while rows are placed: rename it."
+        raise ColumnError(msg)
+    if not has_client(df.sparkSession):
+        msg = (
+            "clustered_by needs a session in this process, which gives files the names of their buckets; over Spark "
+            "Connect, leave it out."
+        )
+        raise ConfigError(msg)
 
 
 def _check_bloom(columns: Sequence[ResolvedColumn]) -> None:
@@ -219,7 +252,8 @@ def has_all_columns(columns: StructType, request: BuildRequest, *, sensitive: bo
     """Return whether the columns include every column that the request names."""
     spec = request.spec
     try:
-        for name in (*spec.by, *spec.partition_by, *request.stats_columns, *request.bloom):
+        keyed = () if request.hash_index is None else request.hash_index.by
+        for name in (*spec.by, *spec.partition_by, *request.stats_columns, *request.bloom, *keyed):
             resolve(name, columns, sensitive=sensitive)
     except ColumnError:
         return False

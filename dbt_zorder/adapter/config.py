@@ -15,6 +15,7 @@ from dbt.adapters.spark.impl import SparkConfig
 from dbt_zorder import option_parsers as values
 from dbt_zorder.errors import ConfigError, did_you_mean
 from dbt_zorder.layout.curves import CURVES, ENCODINGS, setting_without_effect
+from dbt_zorder.layout.hash_index import HashIndex
 from dbt_zorder.request import IN_MEMORY
 from dbt_zorder.stats.table_state import FORMATS
 from dbt_zorder.tables.lakehouse.rewrite import NATIVE
@@ -71,6 +72,7 @@ class ModelSettings:
     options: Mapping[str, str]
     properties: Mapping[str, str]
     location_root: str | None
+    hash_index: HashIndex | None
     file_format: str
 
     @property
@@ -122,6 +124,7 @@ class ModelSettings:
         _check_partitions(model, by, partition_by)
         return cls(
             by=by,
+            hash_index=_hash_index(model, config, reader, file_format),
             partition_by=partition_by,
             options=reader.read("options", values.options, {}),
             properties=reader.read("tblproperties", values.properties, {}),
@@ -177,10 +180,29 @@ def _check_format(model: str, config: Mapping[str, Any]) -> str:
             "'parquet': leave it out, or set it to 'auto' or 'never'."
         )
         raise ConfigError(msg)
-    if config.get("clustered_by") is not None:
-        msg = f"Model {model}: clustered_by makes buckets, which cut z-ordered files apart; leave out one of the two."
-        raise ConfigError(msg)
     return file_format
+
+
+def _hash_index(model: str, config: Mapping[str, Any], reader: _Reader, file_format: str) -> HashIndex | None:
+    """Return the hash index that dbt-spark's own ``clustered_by`` and ``buckets`` ask for, None without them.
+
+    dbt-spark ignores each of the two without the other.
+    """
+    key = reader.read("clustered_by", values.column_names, ())
+    buckets = reader.read("buckets", values.buckets, None)
+    if not key and buckets is None:
+        return None
+    if not key or buckets is None:
+        given, missing = ("clustered_by", "buckets") if key else ("buckets", "clustered_by")
+        msg = f"Model {model}: {given} is set without {missing}; a hash index needs both."
+        raise ConfigError(msg)
+    if file_format != "parquet":
+        msg = (
+            f"Model {model}: clustered_by makes Spark's buckets, which file_format {file_format!r} does not have; "
+            "leave it out, or use 'parquet'."
+        )
+        raise ConfigError(msg)
+    return HashIndex(key, buckets)
 
 
 def _check_strategy(model: str, config: Mapping[str, Any], file_format: str) -> None:

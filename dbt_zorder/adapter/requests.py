@@ -73,6 +73,7 @@ def build_request(
         location_root=settings.location_root,
         keep_versions=settings.keep_versions,
         grace_hours=settings.grace_hours,
+        hash_index=settings.hash_index,
         file_format=settings.file_format,
         in_memory=settings.in_memory,
     )

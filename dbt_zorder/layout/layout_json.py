@@ -17,6 +17,7 @@ from pyspark.sql.types import DataType, StructType
 
 from dbt_zorder.layout.curve import VALUE_BITS, Curve
 from dbt_zorder.layout.curves import CURVES, ENCODINGS
+from dbt_zorder.layout.hash_index import BUCKET
 from dbt_zorder.layout.keys import TEXT, Key, KeyValue, key_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.runs import Run
@@ -72,7 +73,7 @@ def layout_from_json(found: Mapping[str, Any] | None, schema: StructType) -> Lay
             return None
         keys.append(key)
     parts, hashes = _list(found["partition_columns"]), _numbers(found["partition_hashes"])
-    if not {*parts} <= {quote_name(name) for name in schema.names}:
+    if not {*parts} <= {quote_name(name) for name in (*schema.names, BUCKET)}:
         return None
     curve = _curve_from_json(found["curve"], keys)
     decode = [_codec(carrier)[1] for carrier in _carriers(curve, keys)]

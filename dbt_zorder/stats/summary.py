@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
+from dbt_zorder.layout.hash_index import BUCKET_ID
 from dbt_zorder.layout.keys import SAMPLE_BYTES, TEXT, Key, key_of
 from dbt_zorder.spark.arrow import collect_arrow
 from dbt_zorder.spark.catalog import TableName
@@ -93,9 +94,15 @@ def total_of(table: pa.Table) -> tuple[int, int]:
     return size, rows
 
 
-def rows_by_folder(table: pa.Table) -> list[int]:
-    """Return the rows of every folder in a table from ``gather``: one folder a partition of the table."""
-    folders = pc.replace_substring_regex(table.column("file_path"), "/[^/]*$", "")
+def rows_by_folder(table: pa.Table, *, by_bucket: bool = False) -> list[int]:
+    """Return the rows of every folder in a table from ``gather``: one folder a partition of the table.
+
+    Args:
+        table: the files.
+        by_bucket: count each bucket of a folder by itself; the names of all files have one.
+    """
+    name, rest = (f"/[^/]*{BUCKET_ID.removeprefix('.*')}", r"_\1") if by_bucket else ("/[^/]*$", "")
+    folders = pc.replace_substring_regex(table.column("file_path"), name, rest)
     by_folder = table.select(["row_count"]).append_column("folder", folders).group_by("folder")
     return [int(rows or 0) for rows in by_folder.aggregate([("row_count", "sum")])["row_count_sum"].to_pylist()]
 

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder import option_parsers as values
 from dbt_zorder.errors import BuildError, ConfigError, ZorderError
 from dbt_zorder.layout.curves import CURVES, ENCODINGS
+from dbt_zorder.layout.hash_index import HashIndex
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import IN_MEMORY, BuildRequest
 from dbt_zorder.spark.catalog import TableInfo, TableName, describe
@@ -49,6 +50,8 @@ def save_table(
     encoding: str = "rank",
     weights: Sequence[float] | Mapping[str, float] | None = None,
     bloom: str | Sequence[str] | None = None,
+    clustered_by: str | Sequence[str] | None = None,
+    buckets: int | None = None,
     stats_columns: str | Sequence[str] | None = None,
     file_format: str | None = None,
     options: Mapping[str, Any] | None = None,
@@ -86,6 +89,8 @@ def save_table(
         weights: importance of filters on each column: a positive number per column, or numbers by name; equal by
             default.
         bloom: columns with a Parquet bloom filter.
+        clustered_by: key of a hash index, see docs/guides/hash-index.md; needs ``buckets``.
+        buckets: number of buckets of the hash index.
         stats_columns: further columns to keep stats of.
         file_format: ``parquet``, ``delta`` or ``iceberg``; None keeps the table's format, or means ``parquet`` if it
             has none of these.
@@ -145,6 +150,7 @@ def save_table(
             location_root=values.optional("location_root", location_root, values.folder, None),
             keep_versions=values.read("keep_versions", keep_versions, values.whole_number),
             grace_hours=values.read("grace_hours", grace_hours, values.hours),
+            hash_index=_hash_index(clustered_by, buckets),
             file_format=_format(file_format, info),
             in_memory=values.optional("in_memory", in_memory, values.memory, IN_MEMORY),
         )
@@ -204,6 +210,16 @@ def _check_there(spark: SparkSession, table: TableName, info: TableInfo | None, 
     elif mode != "overwrite":
         msg = f"The table exists, and mode is '{mode}'. 'overwrite' replaces it."
         raise ConfigError(msg)
+
+
+def _hash_index(clustered_by: object, buckets: object) -> HashIndex | None:
+    if (clustered_by is None) is not (buckets is None):
+        msg = "clustered_by and buckets make a hash index together: give both, or neither."
+        raise ConfigError(msg)
+    if clustered_by is None:
+        return None
+    key = values.read("clustered_by", clustered_by, values.column_names)
+    return HashIndex(key, values.read("buckets", buckets, values.buckets))
 
 
 def _comments(df: DataFrame) -> dict[str, str]:

@@ -45,6 +45,8 @@ class Marker:
         former_roots: other folders that may contain versions of the table, because its ``location_root`` was changed.
         schema: columns of the table as Spark's JSON, partition columns last; a rollback restores them.
         partition_by: names of the partition columns.
+        bucket_by: names of the columns of the hash index.
+        buckets: its number of buckets; 0 without one. Files of another number would lose rows.
         table_id: random identity of the table; versions built upon one another share it, see ``ownership``.
         catalog: identity of the catalog that built the version, from ``catalog_id``.
         home: original folder of the version. A copy has the same value but another folder.
@@ -59,6 +61,8 @@ class Marker:
     former_roots: list[str] = field(default_factory=list)
     schema: str = ""
     partition_by: list[str] = field(default_factory=list)
+    bucket_by: list[str] = field(default_factory=list)
+    buckets: int = 0
     table_id: str = ""
     catalog: str = ""
     home: str = ""

@@ -30,6 +30,7 @@ from dbt_zorder.stats.summary import add_up, gather
 from dbt_zorder.tables.build import written
 from dbt_zorder.tables.parquet import journal
 from dbt_zorder.tables.parquet.analyze import analyzed, measure_again
+from dbt_zorder.tables.parquet.bucket_files import with_buckets
 from dbt_zorder.tables.parquet.build import write_data
 from dbt_zorder.tables.parquet.changed_files import check_same_files
 from dbt_zorder.tables.parquet.conflicts import check_base, verify
@@ -79,10 +80,11 @@ def append(
     with clock.phase("sample"):
         before = list_data(spark, info.location) if before is None else before
         state = state or read_state_or_layout(spark, info.location, df.schema, request.spec)
-    commit = EntryCommit(df, request, info, state, overwrite)
+    rows, placed = with_buckets(readable_partitions(df, request), request)
+    commit = EntryCommit(rows, placed, info, state, overwrite)
     is_ready = False
     try:
-        with written(readable_partitions(df, request), request, commit, clock) as done:
+        with written(rows, placed, commit, clock) as done:
             if done is None:
                 return AppendReport(0, 0, 0, 0, clock.seconds, state.if_with_stats)
             entry = commit.entry

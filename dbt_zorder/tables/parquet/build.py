@@ -43,6 +43,7 @@ from dbt_zorder.stats.store import load_sizes, write_stats
 from dbt_zorder.stats.summary import Summary, add_up, gather
 from dbt_zorder.tables.build import warn_of_many, written
 from dbt_zorder.tables.parquet.analyze import analyze_again, analyzed
+from dbt_zorder.tables.parquet.bucket_files import check_ids, name_buckets, with_buckets
 from dbt_zorder.tables.parquet.changed_files import watch
 from dbt_zorder.tables.parquet.conflicts import beside_vacuum, check_base, check_served, check_version, verify
 from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell
@@ -122,9 +123,10 @@ def build(
     version = new_version()
     path = f"{root}/{version}"
     clock = Clock()
-    commit = VersionCommit(df, request, definition, base, path, owner, None if shared is None else shared.state)
+    rows, placed = with_buckets(readable_partitions(df, request), request)
+    commit = VersionCommit(rows, placed, definition, base, path, owner, None if shared is None else shared.state)
     try:
-        with written(readable_partitions(df, request), request, commit, clock) as done:
+        with written(rows, placed, commit, clock) as done:
             assert done is not None
             report_phase("write")  # a run that was cancelled during the write ends here
             with beside_vacuum(spark, request.table, path), clock.phase("stats"):
@@ -142,6 +144,8 @@ def build(
                 _save_layout(spark, path, done.layout, summary, commit.state)
         with clock.phase("swap"):
             check_version(spark, path, file_stats)
+            if definition.buckets:
+                check_ids(file_stats.column("file_path").to_pylist(), definition.buckets)
             guard()
             forget_replaced(spark, path)
             # nothing may come between the last check and the swap
@@ -239,6 +243,8 @@ def write_data(source: RowSource, layout: Layout, request: BuildRequest, path: s
     spark = source.query.sparkSession
     if source.rows is None or not source.rows.write(spark, layout, path):
         write_rows(request, layout, source.for_spark, path)
+    if request.hash_index is not None:
+        name_buckets(spark, path)
 
 
 def write_rows(request: BuildRequest, layout: Layout, rows: DataFrame, path: str) -> None:
@@ -278,6 +284,8 @@ def _marker(
         former_roots=[one for one in dict.fromkeys(own.roots if own else ()) if not is_same_place(one, root)],
         schema=definition.schema.json(),
         partition_by=list(definition.partition_by),
+        bucket_by=list(definition.bucket_by),
+        buckets=definition.buckets,
         table_id=identified(spark, own),
         catalog=catalog_id(spark),
         home=home_of(spark, path),

@@ -29,6 +29,7 @@ from dbt_zorder.tables.batch import (
     schemas,
 )
 from dbt_zorder.tables.parquet.append import append
+from dbt_zorder.tables.parquet.bucket_files import has_same_buckets
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.changed_files import check_unchanged
 from dbt_zorder.tables.parquet.retention.ownership import Owner, served_owner, stamped
@@ -100,7 +101,8 @@ def increment(
     with naming_left_out(df, schema, request, batch):
         check_parts(spark, info, request, schema, batch)
         # files moved into a version of another table or catalog would be added to that table as well
-        if owner is None or not same_partitions(spark, info, request, schema) or owner.refused:
+        is_same = same_partitions(spark, info, request, schema) and has_same_buckets(spark, info, request, schema)
+        if owner is None or not is_same or owner.refused:
             return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before, info))
         state = read_state_or_layout(spark, info.location, schema, request.spec)
         if state.files is not None and not state.files.num_rows:
@@ -182,8 +184,8 @@ def _number_of_columns(schema: str) -> int | None:
 def _measured(spark: SparkSession, info: TableInfo, request: BuildRequest, report: AppendReport) -> Overlap:
     """Measure a table after a batch from its state in memory, or else from its stats."""
     if report.state is not None:
-        return report.state.overlap(request.spec)
-    return measure(spark, request.table, info, request.spec)
+        return report.state.overlap(request.placing)
+    return measure(spark, request.table, info, request.placing)
 
 
 def _say_of_stats(spark: SparkSession, state: ParquetState, request: BuildRequest, schema: StructType) -> None:

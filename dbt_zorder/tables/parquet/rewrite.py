@@ -9,12 +9,14 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from dbt_zorder.errors import ZorderError
+from dbt_zorder.layout.hash_index import HashIndex
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableInfo, TableName, describe
 from dbt_zorder.spark.catalog_entry import invalidate_entry
 from dbt_zorder.spark.columns import quote_column
 from dbt_zorder.spark.files import has_client
+from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import load_stats
 from dbt_zorder.stats.table_state import FORMATS
@@ -51,7 +53,7 @@ def optimize(spark: SparkSession, request: BuildRequest, *, dry_run: bool) -> Op
     """
     info = check_own(request.table, describe(spark, request.table) if dry_run else recover(spark, request.table))
     try:
-        found = measure(spark, request.table, info, request.spec)
+        found = measure(spark, request.table, info, request.placing)
     except Exception as exc:
         check_there(spark, request.table, info.location, exc)
         msg = f"{request.table} has no stats that can be read; make them by zorder_rebuild_stats first."
@@ -164,9 +166,11 @@ def request_from_marker(spark: SparkSession, table: TableName) -> BuildRequest:
         stats_columns = [
             quote_column(name, schema) for name in columns_type(load_stats(spark, info.location).schema).names
         ]
+    index = HashIndex([quote_name(name) for name in marker.bucket_by], marker.buckets) if marker.buckets else None
     return BuildRequest(
         table,
         spec,
+        hash_index=index,
         stats_columns=stats_columns,
         properties=own_properties(spark, table),
         keep_versions=_ALL_VERSIONS,  # the model's own number is not available here

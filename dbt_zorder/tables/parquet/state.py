@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from dbt_zorder.layout.hash_index import BUCKET
 from dbt_zorder.layout.keys import Key, key_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import LayoutSpec
@@ -67,7 +68,8 @@ class ParquetState:
         now = add_up(self.files, self.keys)
         built = self.tree.built if self.tree is not None else NOT_BUILT
         trees = 1 if self.tree is None or self.tree.layout is None else self.tree.layout.trees
-        return overlap_of(rows_by_folder(self.files), now, built, trees, target_bytes(spec, built, now.bytes), spec)
+        rows = rows_by_folder(self.files, by_bucket=BUCKET in spec.partition_by)
+        return overlap_of(rows, now, built, trees, target_bytes(spec, built, now.bytes), spec)
 
     def after(self, added: pa.Table, removed: Collection[str]) -> ParquetState:
         """Return the state after a batch: with its files, and without those that it replaced.

@@ -180,7 +180,19 @@ def test_keys_of_others_are_none_of_our_business(key: str) -> None:
     [
         ({"partition_by": "a"}, "zorder_by has 'a', which is a partition column"),
         ({"partition_by": ["x", "b"]}, "zorder_by has 'b', which is a partition column"),
-        ({"clustered_by": "c", "buckets": 4}, "clustered_by makes buckets"),
+        ({"clustered_by": "c"}, "clustered_by is set without buckets; a hash index needs both"),
+        ({"buckets": 4}, "buckets is set without clustered_by"),
+        ({"clustered_by": "c", "buckets": 0}, "buckets is 0, but it must be a whole number from 2 to 100,000"),
+        ({"clustered_by": "c", "buckets": 1}, "buckets is 1, but"),
+        ({"clustered_by": "c", "buckets": "16"}, "buckets is '16', but"),
+        ({"clustered_by": "c", "buckets": True}, "buckets is True, but"),
+        ({"clustered_by": "c", "buckets": 100_001}, "buckets is 100001, but"),
+        ({"clustered_by": 7, "buckets": 4}, "clustered_by is 7, but it must be a column name"),
+        ({"clustered_by": ["c", "c"], "buckets": 4}, "'c' is in it twice"),
+        (
+            {"clustered_by": "c", "buckets": 4, "file_format": "delta"},
+            "clustered_by makes Spark's buckets, which file_format 'delta' does not have",
+        ),
         (
             {"materialized": "incremental", "incremental_strategy": "delete+insert", "file_format": "delta"},
             "'delete+insert', which is for file_format 'parquet'; with file_format 'delta' it can be 'append', ",

@@ -12,16 +12,19 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import DataType, StringType, StructType
 
 from dbt_zorder.errors import ConfigError
-from dbt_zorder.pruning.files.column_bounds import read_bounds
+from dbt_zorder.layout.hash_index import HashIndex
+from dbt_zorder.pruning.files.column_bounds import read_bounds, read_rows
+from dbt_zorder.pruning.files.stats_source import Stats
 from dbt_zorder.pruning.joins.keys import collect_columns
 from dbt_zorder.pruning.plain_sql.scan_files import table_with_stats
 from dbt_zorder.pruning.predicate.names import plain_string
-from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.spark.catalog import TableInfo, TableName
 from dbt_zorder.spark.columns import ResolvedColumn, inner_types
 from dbt_zorder.spark.messages import first_line
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.stats.collect import file_metadata
 from dbt_zorder.tables.merge import Merge, MergeColumns, has_equality
+from dbt_zorder.tables.parquet.bucket_files import bucket_of
 from dbt_zorder.tables.parquet.merge.source import ROW, NumberedRows
 from dbt_zorder.tables.schema_change import conform
 
@@ -155,9 +158,9 @@ def _shown(row: Sequence[object]) -> str:
 
 
 def files_without_keys(
-    spark: SparkSession, table: TableName, source: NumberedRows, keys: Sequence[ResolvedColumn]
+    spark: SparkSession, table: TableName, info: TableInfo, source: NumberedRows, keys: Sequence[ResolvedColumn]
 ) -> dict[str, int]:
-    """Return path and bytes of the files that cannot contain a key of the batch, by the bounds of the key's columns.
+    """Return path and bytes of the files that cannot contain a key of the batch, by its bucket and its columns' bounds.
 
     Any failure leaves all files to the match.
     """
@@ -165,16 +168,16 @@ def files_without_keys(
         covered = table_with_stats(spark, table.sql)
         if covered is None:
             return {}
+        found = _in_other_buckets(covered.stats, info, source, keys)
         usable = [key for key in keys if len(key.path) == 1 and key.name in covered.columns]
         bounds = [read_bounds(covered.stats, covered.columns[key.name]) for key in usable]
         wanted = [number for number, one in enumerate(bounds) if one.share_apart]
         if not wanted:
-            return {}
+            return found
         rows = collect_columns(
             source.rows.select(*(f.col(quote_name(usable[number].name)) for number in wanted)).distinct(),
             range(len(wanted)),
         )
-        found: dict[str, int] = {}
         for place, number in enumerate(wanted):
             values = rows.keys(place)
             if values is not None:
@@ -183,3 +186,19 @@ def files_without_keys(
     except Exception as exc:
         _LOG.debug("the files of %s are all read for the merge: %s", table, first_line(exc))
         return {}
+
+
+def _in_other_buckets(
+    stats: Stats, info: TableInfo, source: NumberedRows, keys: Sequence[ResolvedColumn]
+) -> dict[str, int]:
+    """Return path and bytes of the files in whose bucket no key of the batch lies, if the key has a hash index.
+
+    Files without stats were not written by a build or batch, so their names prove nothing.
+    """
+    if not info.bucket_count or not {*info.bucket_columns} <= {key.name for key in keys}:
+        return {}
+    index = HashIndex([quote_name(name) for name in info.bucket_columns], info.bucket_count)
+    bucket = index.bucket_sql(source.rows.schema, sensitive=True)
+    met = {row[0] for row in source.rows.selectExpr(f"{bucket} AS bucket").distinct().collect()}
+    others = {*range(info.bucket_count)} - met
+    return {one.path: one.size for one in read_rows(stats) if bucket_of(one.path) in others}

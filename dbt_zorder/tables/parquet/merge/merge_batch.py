@@ -73,7 +73,7 @@ def merge_batch(
     clock = Clock()
     with numbered_rows(rows) as source:
         with clock.phase("query"):
-            without = files_without_keys(spark, request.table, source, columns.keys)
+            without = files_without_keys(spark, request.table, info, source, columns.keys)
             asked = [path for path, size in files.sizes.items() if without.get(path) != size]
             found = match(files.rows(asked), source, columns, merge)
         with kept(found) as pairs:
@@ -141,7 +141,7 @@ def report_of(
         AppendReport(written.rows, written.files, written.bytes, figures.rewritten, seconds),
         request.table,
         built.version,
-        lambda: measure(spark, request.table, info, request.spec),
+        lambda: measure(spark, request.table, info, request.placing),
         (lambda: rewrite(spark, request)) if batch.may_rewrite else None,
     )
     return replace(report, merged=figures)

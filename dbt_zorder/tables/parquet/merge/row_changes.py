@@ -17,6 +17,7 @@ from dbt_zorder.stats.collect import file_metadata
 from dbt_zorder.stats.listing import below_uri, data_files
 from dbt_zorder.tables.batch import same_partitions
 from dbt_zorder.tables.merge import MergeColumns
+from dbt_zorder.tables.parquet.bucket_files import has_same_buckets
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import version_columns
 from dbt_zorder.tables.parquet.merge.matching import FileMatches, with_places
@@ -129,6 +130,8 @@ class TableFiles:
         if sum(self.sizes[path] for path in touched) > _REBUILD_ABOVE * sum(self.sizes.values()):
             return None
         if not keeps(self.existing, self.schema) or not same_partitions(spark, info, request, self.schema):
+            return None
+        if not has_same_buckets(spark, info, request, self.schema):
             return None
         root = root_of(spark, request.table, request.location_root)
         if not is_same_place(root, info.location.rstrip("/").rpartition("/")[0]):

@@ -10,8 +10,10 @@ from dbt_zorder.errors import ZorderError, did_you_mean
 from dbt_zorder.spark.catalog import NEXT_SUFFIX, PREVIOUS_SUFFIX, TableName
 from dbt_zorder.spark.files import has_client
 from dbt_zorder.spark.location import is_same_place
+from dbt_zorder.stats.listing import list_data
 from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.tables.parquet.analyze import analyze_again, analyzed
+from dbt_zorder.tables.parquet.bucket_files import check_ids
 from dbt_zorder.tables.parquet.conflicts import check_base, check_served, check_version
 from dbt_zorder.tables.parquet.journal import recover_journal
 from dbt_zorder.tables.parquet.properties import own_properties
@@ -67,6 +69,8 @@ def rollback(spark: SparkSession, table: TableName, version: str | None = None) 
     for location in ([] if owner.marker is None else [owner.location]) + [path]:
         recover_journal(spark, location)  # complete the unfinished batches of dead runs in both versions
     check_version(spark, path)
+    if marker.buckets:
+        check_ids(list_data(spark, path), marker.buckets)
     _renew_roots(spark, owner, path, marker)
     statistics = analyzed(spark, table, info)
     forget_replaced(spark, path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import unquote
 
 import pyarrow.parquet as pq
@@ -10,19 +10,21 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.errors import ColumnError, ZorderError
+from dbt_zorder.layout.hash_index import BUCKET_ID, HashIndex
 from dbt_zorder.spark.catalog import TableInfo, TableName, describe
-from dbt_zorder.spark.columns import quote_column
+from dbt_zorder.spark.columns import case_sensitive, quote_column
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.spark.sql import quote_name
-from dbt_zorder.stats.collect import collect
+from dbt_zorder.stats.collect import collect, file_metadata
 from dbt_zorder.stats.listing import listed_files, local_file
 from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import read_stats
+from dbt_zorder.tables.parquet.bucket_files import bucket_of
 from dbt_zorder.tables.parquet.journal import ready_entries
 from dbt_zorder.tables.parquet.retention.whole_versions import check_there
 from dbt_zorder.tables.parquet.stats_view import stats_table
 from dbt_zorder.tables.report import Verified
-from dbt_zorder.tables.version import version_of
+from dbt_zorder.tables.version import read_marker, version_of
 
 
 def verify_table(spark: SparkSession, table: TableName, info: TableInfo | None = None) -> Verified:
@@ -87,6 +89,8 @@ def _compared(
         findings.append(f"The stats are of other columns than the table has: {exc}")
     except Exception as exc:
         findings.append(f"The table cannot be read: {in_one_line(exc)}")
+    if info is not None and info.bucket_count:
+        findings += _buckets_that_differ(spark, table, info, listed)
     findings += [
         f"The batch {entry.name} is in the journal and not all in its place: the next run of the model completes it."
         for entry in ready_entries(spark, location)
@@ -125,6 +129,35 @@ def _footers_that_differ(listed: dict[str, int], kept: dict[str, Row]) -> Iterat
             yield f"{path} with {rows:,} rows is unknown to the stats; it is always read, and never pruned."
         elif path in kept and kept[path][2] != rows:
             yield f"{path} has {rows:,} rows by its footer, and its stats count {kept[path][2]:,}."
+
+
+def _buckets_that_differ(
+    spark: SparkSession, table: TableName, info: TableInfo, listed: Iterable[str]
+) -> Iterator[str]:
+    """Compare the bucket in each file's name with the hash of its rows: Spark itself never does."""
+    marker = read_marker(spark, info.location)
+    if marker is not None and (marker.bucket_by, marker.buckets) != ([*info.bucket_columns], info.bucket_count):
+        yield (
+            f"The catalog has {info.bucket_count} buckets by {', '.join(info.bucket_columns)}, and the version was "
+            f"written with {marker.buckets} by {', '.join(marker.bucket_by) or 'none'}."
+        )
+    for path in listed:
+        bucket = bucket_of(path)
+        if bucket is None or bucket >= info.bucket_count:
+            yield f"{path} has no bucket below {info.bucket_count} in its name, so joins skip its rows or fail."
+    try:
+        df = spark.table(table.sql)
+        index = HashIndex([quote_name(name) for name in info.bucket_columns], info.bucket_count)
+        expected = index.bucket_sql(df.schema, sensitive=case_sensitive(spark))
+        file = file_metadata(df)
+        named = f.regexp_extract(file.getField("file_name"), BUCKET_ID, 1).cast("bigint")
+        found = df.select(
+            file.getField("file_path").alias("file_path"), named.eqNullSafe(f.expr(expected)).alias("is_right")
+        )
+        for row in found.where("NOT is_right").groupBy("file_path").count().collect():
+            yield f"{row[0]}: {row[1]:,} rows belong to another bucket than its name has."
+    except Exception as exc:
+        yield f"The buckets cannot be read: {in_one_line(exc)}"
 
 
 def _bounds_that_differ(spark: SparkSession, table: TableName, stats: DataFrame, names: Sequence[str]) -> Iterator[str]:

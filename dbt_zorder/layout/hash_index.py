@@ -1,0 +1,87 @@
+"""The hash index of a table: the bucket of each row, by Spark's own hash of a key.
+
+Files carry Spark's bucket ids, and the catalog declares the buckets. Plain SQL of any session then reads one bucket for
+a value of the key, and joins or groups by the key without a shuffle. Hudi's RFC-29 has the idea; the hash is Spark's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import types as t
+
+from dbt_zorder.errors import ColumnError
+from dbt_zorder.spark.columns import ResolvedColumn, resolve_all
+
+BUCKET = "__zorder_bucket"
+"""Column of a row's bucket while rows are placed; no table has it."""
+
+BUCKET_ID = r".*_(\d+)(?:\..*)?$"
+"""Spark's own pattern of the bucket in a file's name: the last number after an underscore, before a dot or the end."""
+
+MOST_BUCKETS = 100_000
+"""Spark's own limit, ``spark.sql.sources.bucketing.maxBuckets``."""
+
+_HASHED = (
+    t.BooleanType, t.ByteType, t.ShortType, t.IntegerType, t.LongType, t.DecimalType, t.DateType, t.TimestampType,
+    t.TimestampNTZType, t.BinaryType, t.StringType, t.YearMonthIntervalType, t.DayTimeIntervalType,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class HashIndex:
+    """The request for a hash index.
+
+    Attributes:
+        by: columns of the key, as the user wrote them.
+        buckets: number of buckets, from 2 to ``MOST_BUCKETS``.
+    """
+
+    by: Sequence[str]
+    buckets: int
+
+    def columns(self, schema: t.StructType, *, sensitive: bool) -> list[ResolvedColumn]:
+        """Resolve and check the columns of the key.
+
+        Raises:
+            ColumnError: a column does not exist, is a field inside another one, or has a type that cannot serve.
+        """
+        columns = resolve_all(self.by, schema, sensitive=sensitive)
+        for column in columns:
+            _check(column)
+        return columns
+
+    def bucket_sql(self, schema: t.StructType, *, sensitive: bool) -> str:
+        """Return SQL text of a row's bucket: what Spark's bucketed scan and ``HashPartitioning`` compute."""
+        columns = ", ".join(column.sql for column in self.columns(schema, sensitive=sensitive))
+        return f"pmod(hash({columns}), {self.buckets})"
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.by)} in {self.buckets} buckets"
+
+
+def _check(column: ResolvedColumn) -> None:
+    """Raise if the values of a column have no bucket by which a look-up and a join find them."""
+    if len(column.path) > 1:
+        msg = f"clustered_by names '{column.name}', a field inside a column; Spark's buckets need a whole column."
+        raise ColumnError(msg)
+    kind = column.data_type
+    if isinstance(kind, (t.FloatType, t.DoubleType)):
+        msg = (
+            f"clustered_by names '{column.name}', which is a {kind.typeName()}: Spark changes such values before it "
+            "joins by them, so their buckets would spare no shuffle. Make it a decimal, or name another column."
+        )
+        raise ColumnError(msg)
+    if not isinstance(kind, _HASHED):
+        msg = (
+            f"clustered_by names '{column.name}' of type {kind.simpleString()}, which has no bucket. Whole numbers, "
+            "decimals, text, binary, booleans, dates, timestamps and intervals can be used."
+        )
+        raise ColumnError(msg)
+    if isinstance(kind, t.StringType) and getattr(kind, "collation", "UTF8_BINARY") != "UTF8_BINARY":
+        msg = (
+            f"clustered_by names '{column.name}', a text with a collation: Spark has no buckets by it. Name another "
+            "column, or cast it to STRING in the query."
+        )
+        raise ColumnError(msg)
