@@ -24,7 +24,7 @@ from dbt_zorder.tables.save import save_table
 
 BY = {"lineitem": ["l_shipdate", "l_partkey"], "orders": ["o_orderdate", "o_custkey"]}
 KEYS = {"lineitem": "l_orderkey", "orders": "o_orderkey"}
-POINTS = {"lineitem": "l_partkey = 77777", "orders": "o_custkey = 77777"}
+POINTS = {"lineitem": "l_partkey = 7777", "orders": "o_custkey = 7777"}
 PAIRS = ("plain", "indexed")
 _TABLES = "{0}_lineitem JOIN {0}_orders ON l_orderkey = o_orderkey"
 QUERIES = {
