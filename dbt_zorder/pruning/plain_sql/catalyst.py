@@ -231,6 +231,15 @@ def find_scans(plans: PlanTrees) -> dict[int, list[Scan]]:
     return dict(found)
 
 
+def table_name(relation: Any) -> tuple[str, ...]:
+    """Return the full name of the table that a relation reads; empty if no catalog has it."""
+    if relation.catalogTable().isEmpty():
+        return ()
+    found = relation.catalogTable().get().identifier()
+    parts = (found.catalog(), found.database())
+    return (*(str(part.get()) for part in parts if part.isDefined()), str(found.table()))
+
+
 def is_weaker(spark: SparkSession, accepted: DataFrame, scan: Scan) -> bool:
     """Return whether a filter keeps every row that a scan's tests keep: each of its tests is one of the scan's.
 

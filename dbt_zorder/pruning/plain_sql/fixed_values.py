@@ -24,6 +24,7 @@ from dbt_zorder.pruning.plain_sql.catalyst import (
     nodes,
     plan_query,
     plan_statement,
+    table_name,
 )
 from dbt_zorder.pruning.plain_sql.clock import moment_literals, names_clock
 from dbt_zorder.pruning.plain_sql.literals import exact_literal, type_name
@@ -178,7 +179,7 @@ def _asked(statement: Statement, tables: Collection[TableFacts], scalar: Any) ->
     found: set[Place] = set()
     for node, parent in nodes(statement.plan.optimizedPlan()):
         is_filter = parent is not None and parent.nodeName() == "Filter" and parent.condition().containsPattern(scalar)
-        if not is_filter or node.getClass().getSimpleName() != "LogicalRelation" or _name(node) not in names:
+        if not is_filter or node.getClass().getSimpleName() != "LogicalRelation" or table_name(node) not in names:
             continue
         waiting = [parent.condition()]  # type: ignore[union-attr]
         while waiting:
@@ -188,14 +189,6 @@ def _asked(statement: Statement, tables: Collection[TableFacts], scalar: Any) ->
             if place is not None:
                 found.add(place)
     return found
-
-
-def _name(relation: Any) -> tuple[str, ...]:
-    if relation.catalogTable().isEmpty():
-        return ()
-    found = relation.catalogTable().get().identifier()
-    parts = (found.catalog(), found.database())
-    return (*(str(part.get()) for part in parts if part.isDefined()), str(found.table()))
 
 
 def _answer(
