@@ -30,7 +30,7 @@ _WHOLE = frozenset(
     | {"Intersect", "Join", "LocalLimit", "LogicalRelation", "Offset", "OneRowRelation", "Project", "Sort"}
     | {"SubqueryAlias", "Union", "Window", "WithCTE"}
 )
-"""Nodes all of whose expressions are in their JSON; others, such as Expand in Spark 3.5, may lack expressions."""
+"""Nodes all of whose expressions are in their JSON; others may lack expressions."""
 
 
 def has_moment(spark: SparkSession, analyzed: Any, sql: str) -> bool:
@@ -48,7 +48,9 @@ def has_moment(spark: SparkSession, analyzed: Any, sql: str) -> bool:
         parts = [part for one in node.all_expressions() for part in one.walk()]
         if any(part.kind == "Literal" and _is_moment_text(part) for part in parts):
             return True
-        if node.kind in _WHOLE and not any(map(_is_unclear, parts)):
+        # Spark 3.5 leaves out what Expand projects
+        is_whole = node.kind in _WHOLE or (node.kind == "Expand" and bool(node.expressions("projections")))
+        if is_whole and not any(map(_is_unclear, parts)):
             continue
         in_jvm = plans.in_jvm(number, node)
         if node.kind == "View" and in_jvm.desc().viewText().isDefined():

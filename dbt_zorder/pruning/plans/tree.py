@@ -79,13 +79,9 @@ class PlanNode:
             yield from child.walk()
 
     def expressions(self, name: str) -> list[Expression]:
-        """Return a field that contains expressions; empty if the node has no such field."""
+        """Return the expressions in a field, in lists of any depth; empty if the node has no such field."""
         if name not in self._read_fields:
-            found = self.fields.get(name)
-            lists = [] if not isinstance(found, list) or not found else found if isinstance(found[0], list) else [found]
-            self._read_fields[name] = [
-                _read(_expression, one) for one in lists if isinstance(one[0], dict) and "num-children" in one[0]
-            ]
+            self._read_fields[name] = [_read(_expression, one) for one in _lists(self.fields.get(name))]
         return self._read_fields[name]
 
     def all_expressions(self) -> Iterator[Expression]:
@@ -234,6 +230,16 @@ def _read(make: Callable[[str, _Fields, tuple[_Tree, ...], _Path], _Tree], nodes
     tree = read(())
     assert next(rest, None) is None, "a plan or an expression has one root"
     return tree
+
+
+def _lists(found: Any) -> Iterator[list[_Fields]]:
+    """Yield the lists of fields that are expressions, in a field of a node or in lists of any depth in it."""
+    if isinstance(found, list) and found:
+        if isinstance(found[0], list):
+            for one in found:
+                yield from _lists(one)
+        elif isinstance(found[0], dict) and "num-children" in found[0]:
+            yield found
 
 
 def _expression(kind: str, fields: _Fields, children: tuple[Expression, ...], _: _Path) -> Expression:

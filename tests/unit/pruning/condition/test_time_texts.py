@@ -59,6 +59,8 @@ def test_a_function_in_sql_is_looked_into(spark: SparkSession, body: str) -> Non
         ("SELECT id FROM range(3) WHERE cast(concat('2024-01-0', id) AS date) < '2024-01-02'", False),
         ("SELECT id FROM range(3) WHERE string(id) <> 'nowhere'", False),
         ("SELECT id FROM range(3) WHERE string(id) <> 'now'", True),  # to be sure
+        ("SELECT id, id % 2, count(*) FROM range(3) GROUP BY ROLLUP (id, id % 2)", False),
+        ("SELECT * FROM (SELECT 1 AS a, 2 AS b) UNPIVOT (v FOR name IN (a, b AS `now`))", True),  # to be sure
     ],
 )
 def test_other_texts_are_the_same_on_any_day(spark: SparkSession, sql: str, has_it: bool) -> None:
