@@ -90,7 +90,7 @@ def _cached_facts(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
     return held[1] if same else None
 
 
-def _find_relation(jdf: Any) -> Any | None:
+def find_relation(jdf: Any) -> Any | None:
     """Return the relation that a name stands for; None if it is anything else than a relation of files."""
     alias = jdf.queryExecution().analyzed()
     relation = alias.child() if alias.nodeName() == "SubqueryAlias" else alias
@@ -99,12 +99,12 @@ def _find_relation(jdf: Any) -> Any | None:
 
 def _reads_path(jdf: Any) -> bool:
     """Return whether Spark reads a path in place of a table, as ``parquet.`/path```: no catalog has such a name."""
-    relation = _find_relation(jdf)
+    relation = find_relation(jdf)
     return relation is not None and bool(relation.catalogTable().isEmpty())
 
 
 def _relation_facts(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
-    relation = _find_relation(jdf)
+    relation = find_relation(jdf)
     if relation is None or relation.catalogTable().isEmpty():
         return None
     found = relation.catalogTable().get()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -14,9 +13,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from dbt_zorder.pruning.joins.keys import Keys, SideRows, collect_rows
-from dbt_zorder.pruning.plans.pins import Pins, pin_leaves
+from dbt_zorder.pruning.plans.pins import Pins, Versions, pin_leaves, read_versions
 from dbt_zorder.pruning.plans.tree import PlanNode
-from dbt_zorder.spark.files import list_versions
 from dbt_zorder.spark.jvm import class_named, jvm_of
 
 VALUES_AT_MOST = 1_000_000
@@ -24,17 +22,11 @@ VALUES_AT_MOST = 1_000_000
 
 _SIDES_AT_MOST = 200
 
-_FOLDER = re.compile(r"\w+\((.*)\)", re.DOTALL)
-_FILE = re.compile(r"path=[^;]*/([^;/]+); isDirectory=false; length=(\d+); ")
-
 _BY_ARRIVAL = frozenset(
     {"AnyValue", "CollectList", "CollectSet", "First", "Lag", "Last", "Lead", "ListAgg", "MaxBy", "MinBy", "Mode"}
     | {"NTile", "NthValue", "RowNumber"}
 )
 """Functions whose result depends on which of equal rows comes first."""
-
-_Versions = tuple[tuple[str, frozenset[tuple[str, int, int]]], ...]
-"""Name, bytes and modification time of the files in each folder, as they are on the storage."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +43,7 @@ class _Kept:
 
     plan: Any
     settings: Any
-    versions: _Versions
+    versions: Versions
     places: Sequence[int]
     rows: SideRows
 
@@ -91,7 +83,7 @@ class Side:
     def _rows(self, spark: SparkSession, wanted: Sequence[int]) -> tuple[Sequence[int], SideRows]:
         assert self.pinned is not None
         pins = self.pinned[0]
-        versions = None if _calls_others(self._node) else _versions(spark, pins)
+        versions = None if _calls_others(self._node) else read_versions(spark, pins)
         if versions is None:
             return wanted, collect_rows(spark, self.plan, wanted)
         key = (spark, sha256(repr(sorted(pins.items())).encode()).digest(), int(self.plan.semanticHash()))
@@ -110,7 +102,7 @@ class Side:
             return kept.places, kept.rows
         before = class_named(jvm_of(spark), "java.util.HashMap")(settings)
         rows = collect_rows(spark, self.plan, wanted)
-        if before.equals(settings) and _versions(spark, pins) == versions:
+        if before.equals(settings) and read_versions(spark, pins) == versions:
             _keep(key, _Kept(self.plan, before, versions, wanted, rows))
         return wanted, rows
 
@@ -123,22 +115,6 @@ def _keep(key: tuple[SparkSession, bytes, int], found: _Kept) -> None:
             del _kept[other]
         while len(_kept) > _SIDES_AT_MOST or sum(one.rows.size for one in _kept.values()) > VALUES_AT_MOST:
             _kept.popitem(last=False)
-
-
-def _versions(spark: SparkSession, pins: Pins) -> _Versions | None:
-    """Return the files of pinned relations as they are on the storage now; None if they are not those listed.
-
-    Spark may have listed them long ago, and reads what is there now.
-    """
-    found: list[tuple[str, frozenset[tuple[str, int, int]]]] = []
-    for folders, listing in sorted(pins.items()):
-        folder = _FOLDER.fullmatch(folders)
-        there = list_versions(spark, folder[1]) if folder is not None else frozenset()
-        listed = {(name, int(size)) for name, size in _FILE.findall(listing)}
-        if not listed or not listed <= {(name, size) for name, size, _ in there}:
-            return None
-        found.append((folders, there))
-    return tuple(found)
 
 
 def _is_repeatable(side: PlanNode) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 
 from dbt_zorder.pruning.plans.tree import METADATA, PlanTrees
 from dbt_zorder.spark.columns import all_columns, split_name
-from dbt_zorder.spark.jvm import class_named, items, jvm_of, sql_parser
+from dbt_zorder.spark.jvm import class_named, frame_of_plan, items, jvm_of, sql_parser
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.spark.type_json import plain_columns
 
@@ -238,6 +238,62 @@ def table_name(relation: Any) -> tuple[str, ...]:
     found = relation.catalogTable().get().identifier()
     parts = (found.catalog(), found.database())
     return (*(str(part.get()) for part in parts if part.isDefined()), str(found.table()))
+
+
+def find_reads(plans: PlanTrees, tables: Mapping[tuple[str, ...], int]) -> dict[int, list[Scan]] | None:
+    """Return the reads of each table in an optimized query without marks, by the number of the table.
+
+    Return None if two reads are of one relation with the same attributes. Spark repeats the rows around a correlated
+    subquery in it; a mark shows which of the two the statement's own filter is for.
+
+    Args:
+        plans: plans of the optimized query.
+        tables: number of each table, by its full name.
+
+    Raises:
+        UnfitError: the plan is too large.
+    """
+    found: dict[int, list[Scan]] = defaultdict(list)
+    seen: set[int | None] = set()
+    for place, (root, node, parent) in enumerate(plans.nodes()):
+        if place >= _NODES_AT_MOST:
+            raise _too_large()
+        if node.kind != "LogicalRelation":
+            continue
+        relation = plans.in_jvm(root, node)
+        number = tables.get(table_name(relation))
+        if number is None:
+            continue
+        if not seen.isdisjoint(node.output):
+            return None
+        seen.update(node.output)
+        above = parent if parent is not None and parent.kind == "Filter" else None
+        tests = () if above is None else _conjuncts(plans.in_jvm(root, above).condition())
+        found[number].append(Scan(relation, tuple(test for test in tests if test.deterministic())))
+    return dict(found)
+
+
+def filter_relations(spark: SparkSession, analyzed: Any, tests: Mapping[Any, str]) -> Any:
+    """Return an analyzed plan in which only the rows of a relation that pass its test are read.
+
+    The plan is what Spark makes of a text with ``(SELECT * FROM t WHERE test)`` in place of each table. It needs no
+    analysis of that text, and reads the same lists of files as the given plan.
+
+    Args:
+        spark: session that will run the plan.
+        analyzed: analyzed plan of a query.
+        tests: SQL of the test of each relation of the plan.
+    """
+    jvm = jvm_of(spark)
+    filtered = class_named(jvm, "java.util.HashMap")()
+    for relation, test in tests.items():
+        rows = frame_of_plan(spark, relation).where(test).select("*")
+        filtered.put(relation, rows._jdf.queryExecution().analyzed())
+    # in Scala, a map is a partial function
+    rule = class_named(jvm, "PythonUtils").toScalaMap(filtered)
+    plan = analyzed.transformUpWithSubqueries(rule)
+    plan.setAnalyzed()
+    return plan
 
 
 def is_weaker(spark: SparkSession, accepted: DataFrame, scan: Scan) -> bool:

@@ -164,12 +164,25 @@ def _is_valid(frame: DataFrame, text: str) -> bool:
     return True
 
 
-def tables_with_stats(spark: SparkSession, analyzed: Any) -> dict[str, float]:
-    """Return the seconds to read each table with statistics, as often as a query does.
+@dataclass
+class Reads:
+    """Reads of tables of one name in a query.
+
+    Attributes:
+        seconds: time to read all their files, as often as the query does.
+        relations: leaves of the query's plan.
+    """
+
+    seconds: float = 0.0
+    relations: list[Any] = field(default_factory=list)
+
+
+def tables_with_stats(spark: SparkSession, analyzed: Any) -> dict[str, Reads]:
+    """Return the reads of each table with statistics in an analyzed query.
 
     Names are in lower case and without their schemas. Another table of the same name is included.
     """
-    found: dict[str, float] = {}
+    found: dict[str, Reads] = {}
     of_tables: dict[str, float | None] = {}
     for leaf in leaves(analyzed):
         if leaf.getClass().getSimpleName() == "LogicalRelation" and leaf.catalogTable().isDefined():
@@ -181,8 +194,9 @@ def tables_with_stats(spark: SparkSession, analyzed: Any) -> dict[str, float]:
                 of_tables[table] = _reading_seconds(spark, leaf, location) if has_stats else None
             seconds = of_tables[table]
             if seconds is not None:
-                name = str(entry.identifier().table()).lower()
-                found[name] = found.get(name, 0.0) + seconds
+                reads = found.setdefault(str(entry.identifier().table()).lower(), Reads())
+                reads.seconds += seconds
+                reads.relations.append(leaf)
     return found
 
 

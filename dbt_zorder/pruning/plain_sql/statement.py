@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.pruning.files.session_settings import Settings, read_settings
+from dbt_zorder.pruning.files.table_facts import find_relation
 from dbt_zorder.pruning.plain_sql.catalyst import (
     MENTIONS_AT_MOST,
     Mention,
@@ -18,20 +19,30 @@ from dbt_zorder.pruning.plain_sql.catalyst import (
     Statement,
     UnfitError,
     cached_parts,
+    filter_relations,
     find_mentions,
     find_query,
+    find_reads,
     find_scans,
     mark,
     plan_query,
+    table_name,
 )
 from dbt_zorder.pruning.plain_sql.fixed_values import fix_values
 from dbt_zorder.pruning.plain_sql.metadata_answers import Answers, answer_aggregates
 from dbt_zorder.pruning.plain_sql.parameters import Args, is_same, with_literals
 from dbt_zorder.pruning.plain_sql.places import Place, replace_places
 from dbt_zorder.pruning.plain_sql.repeatable import check_text, day_of, is_qualified, today
-from dbt_zorder.pruning.plain_sql.scan_files import Chooser, ScanFiles, Table, table_with_stats, tables_with_stats
+from dbt_zorder.pruning.plain_sql.scan_files import (
+    Chooser,
+    Reads,
+    ScanFiles,
+    Table,
+    table_with_stats,
+    tables_with_stats,
+)
 from dbt_zorder.pruning.plan import VARIABLE
-from dbt_zorder.pruning.plans.pins import are_same
+from dbt_zorder.pruning.plans.pins import are_same, read_versions
 from dbt_zorder.pruning.plans.tree import PlanTrees
 from dbt_zorder.spark.columns import split_name
 from dbt_zorder.spark.jvm import active, frame_of_plan, has_jvm, sql_parser
@@ -197,13 +208,13 @@ def _pruned(spark: SparkSession, sql: str, *, at_once: bool, automatic: bool = F
     if not mentions:
         return Pruned(sql)
     plain = statement.plan
-    seconds = tables_with_stats(spark, plain.analyzed())
+    reads = tables_with_stats(spark, plain.analyzed())
     tables: dict[Mention, Table] = {}
     reason = ""
-    if automatic and 0 < sum(seconds.values()) < PLANNING_SECONDS:
+    if automatic and 0 < sum(one.seconds for one in reads.values()) < PLANNING_SECONDS:
         reason = "its z-ordered tables are small"
     else:
-        tables = _with_stats(spark, sql, [one for one in mentions if one.parts[-1].lower() in seconds])
+        tables = _with_stats(spark, sql, [one for one in mentions if one.parts[-1].lower() in reads])
     if not tables:
         return Pruned(sql, reason=reason, plan=plain.analyzed() if asked is parsed else None)
     check_text(sql)
@@ -215,8 +226,15 @@ def _pruned(spark: SparkSession, sql: str, *, at_once: bool, automatic: bool = F
         if values.sql != sql:
             pruned = _pruned(spark, values.sql, at_once=True, fixed=True)
             _check_settings(spark, settings)
-            return pruned if pruned.reads or values.has_answers else replace(pruned, sql=sql)
-    found, day, plans = _scans(spark, sql, plain, tables)
+            return pruned if pruned.reads or values.has_answers else replace(pruned, sql=sql, plan=None)
+    sole = _sole_relations(spark, tables, reads) if at_once and asked is parsed else None
+    found: dict[int, list[Scan]] | None = None
+    if sole is not None:
+        day, plans = day_of(spark, plain.analyzed(), sql), PlanTrees(plain.optimizedPlan())
+        found = find_reads(plans, {table_name(relation): number for number, relation in enumerate(sole.values())})
+    if sole is None or found is None:
+        sole = None
+        found, day, plans = _scans(spark, sql, plain, tables)
     chooser = Chooser(spark, settings, plans if at_once else None)
     chosen: dict[Mention, list[ScanFiles]] = {}
     places: list[TableRead] = []
@@ -235,13 +253,19 @@ def _pruned(spark: SparkSession, sql: str, *, at_once: bool, automatic: bool = F
     _check_settings(spark, settings, day)
     if not chosen:
         reasons = dict.fromkeys(f"{place.table}: {place.reason}" for place in places)
-        return Pruned(sql, tuple(places), "; ".join(reasons))
+        plan = plain.analyzed() if at_once and asked is parsed else None
+        return Pruned(sql, tuple(places), "; ".join(reasons), plan)
     # constants differ on another day, so all files are read then: Spark evaluates this before it lists files
     also = [] if day is None else [f"NOT (current_date() <=> {day})"]
     tests = {place: " OR ".join(dict.fromkeys([*also, *(one.test for one in chosen[place])])) for place in chosen}
     text = _filtered(sql, tests, tables)
-    plan = plan_query(spark, sql_parser(spark).parsePlan(text)).analyzed()
     pins = {folders: files for scans in chosen.values() for one in scans for folders, files in one.by_plan.pins.items()}
+    if sole is not None and read_versions(spark, pins) is not None:  # the files whose keys were read are still there
+        plan = filter_relations(spark, plain.analyzed(), {sole[place]: test for place, test in tests.items()})
+    else:
+        plan = plan_query(spark, sql_parser(spark).parsePlan(text)).analyzed()
+        if sole is not None:
+            _check_columns(plan, plain)
     if not are_same(pins, plan):
         msg = "another process changed what it joins meanwhile"
         raise UnfitError(msg)
@@ -300,6 +324,27 @@ def _with_stats(spark: SparkSession, sql: str, places: Sequence[Mention]) -> dic
     return found
 
 
+def _sole_relations(
+    spark: SparkSession, tables: Mapping[Mention, Table], reads: Mapping[str, Reads]
+) -> dict[Mention, Any] | None:
+    """Return the relation that the plan has of each table; None if a table is read twice, or is not the relation alone.
+
+    All scans of a table in the optimized plan are then of this relation, and no mark needs to say so.
+    """
+    session: Any = spark._jsparkSession
+    if not session.sharedState().cacheManager().isEmpty():
+        return None
+    found: dict[Mention, Any] = {}
+    for place, table in tables.items():
+        relations = reads[place.parts[-1].lower()].relations
+        if len(relations) != 1 or find_relation(table.frame._jdf) is None:
+            return None
+        if table_name(relations[0]) != table.facts.qualifiers[0]:
+            return None
+        found[place] = relations[0]
+    return found
+
+
 def _scans(
     spark: SparkSession, sql: str, plain: Any, tables: Mapping[Mention, Table]
 ) -> tuple[dict[int, list[Scan]], str | None, PlanTrees]:
@@ -317,14 +362,19 @@ def _scans(
     text = _filtered(sql, {place: mark(number) for number, place in enumerate(tables)}, tables)
     marked = plan_query(spark, find_query(spark, sql_parser(spark).parsePlan(text)))
     day = day_of(spark, marked.analyzed(), sql)
-    if not marked.analyzed().schema().equals(plain.analyzed().schema()):
-        msg = "it does not give the same columns where its tables are filtered"
-        raise UnfitError(msg)
+    _check_columns(marked.analyzed(), plain)
     if cached_parts(spark, plain) > cached_parts(spark, marked):
         msg = "a part of it is in Spark's cache"
         raise UnfitError(msg)
     plans = PlanTrees(marked.optimizedPlan())
     return find_scans(plans), day, plans
+
+
+def _check_columns(analyzed: Any, plain: Any) -> None:
+    """Raise if an analyzed plan gives other columns than a query."""
+    if not analyzed.schema().equals(plain.analyzed().schema()):
+        msg = "it does not give the same columns where its tables are filtered"
+        raise UnfitError(msg)
 
 
 def _filtered(sql: str, tests: Mapping[Mention, str], tables: Mapping[Mention, Table]) -> str:

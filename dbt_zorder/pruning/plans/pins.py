@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from dbt_zorder.spark.files import list_versions
 from dbt_zorder.spark.jvm import class_named, items, jvm_of
 
 _CONSTANT = frozenset({"LocalRelation", "OneRowRelation", "Range"})
@@ -22,6 +23,8 @@ _COMMANDS = ("Command", "AsSelect")
 
 _ACCESS_TIME = re.compile(r"access_time=\d+; ")
 _LENGTH = re.compile(r"; isDirectory=false; length=(\d+); replication=")
+_FOLDER = re.compile(r"\w+\((.*)\)", re.DOTALL)
+_FILE = re.compile(r"path=[^;]*/([^;/]+); isDirectory=false; length=(\d+); ")
 _FILES_AT_MOST = 2_000
 """Maximum number of files of a side of a join, whose list is compared."""
 
@@ -30,6 +33,10 @@ WHOLE_TABLE_FILES_AT_MOST = 20_000
 
 Pins = Mapping[str, str]
 """Names, sizes and times of the files of each relation, by its folders."""
+
+
+Versions = tuple[tuple[str, frozenset[tuple[str, int, int]]], ...]
+"""Name, bytes and modification time of the files in each folder, as they are on the storage."""
 
 
 def pin_leaves(plan: Any, files_at_most: int = _FILES_AT_MOST) -> tuple[Pins, int] | None:
@@ -84,6 +91,22 @@ def are_same(pins: Pins, analyzed: Any, *, all_there: bool = True) -> bool:
                 return False
             found.add(folders)
     return found == pins.keys() or not all_there
+
+
+def read_versions(spark: SparkSession, pins: Pins) -> Versions | None:
+    """Return the files of pinned relations as they are on the storage now; None if they are not those listed.
+
+    Spark may have listed them long ago, and reads what is there now.
+    """
+    found: list[tuple[str, frozenset[tuple[str, int, int]]]] = []
+    for folders, listing in sorted(pins.items()):
+        folder = _FOLDER.fullmatch(folders)
+        there = list_versions(spark, folder[1]) if folder is not None else frozenset()
+        listed = {(name, int(size)) for name, size in _FILE.findall(listing)}
+        if not listed or not listed <= {(name, size) for name, size, _ in there}:
+            return None
+        found.append((folders, there))
+    return tuple(found)
 
 
 def leaves(plan: Any) -> Iterator[Any]:

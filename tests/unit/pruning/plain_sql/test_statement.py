@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -72,6 +74,22 @@ def test_a_query_gives_the_same_rows_from_fewer_files(spark: SparkSession, table
     assert Counter(map(str, pruned.collect())) == Counter(map(str, whole.collect()))
     assert files_read(query(spark, sql)) <= most, prepare(spark, sql)
     assert prepare(spark, sql).reads, prepare(spark, sql).reason
+
+
+@pytest.mark.parametrize("sql", [sql for sql, _ in PRUNED])
+def test_the_plan_is_the_one_of_the_text(spark: SparkSession, table: str, sql: str) -> None:
+    pruned = prepare(spark, sql)
+    of_text = spark.sql(pruned.sql)._jdf.queryExecution()
+    assert pruned.plan.schema().equals(of_text.analyzed().schema())
+    assert _shape(pruned.run(spark)._jdf.queryExecution()) == _shape(of_text)
+
+
+def _shape(execution: Any) -> str:
+    """Return an optimized plan with its attributes numbered from 0."""
+    numbers: dict[str, int] = {}
+    return re.sub(
+        r"#(\d+)", lambda found: f"#{numbers.setdefault(found[1], len(numbers))}", str(execution.optimizedPlan())
+    )
 
 
 @pytest.fixture
