@@ -38,6 +38,7 @@ from dbt_zorder.adapter.models.python_models import run_model
 from dbt_zorder.adapter.models.seeds import seed_rows
 from dbt_zorder.adapter.models.session_scope import MODEL_SCOPES, ModelScope, run_in_sibling_session
 from dbt_zorder.adapter.names import model_name, table_name
+from dbt_zorder.adapter.readers import find_readers
 from dbt_zorder.adapter.requests import (
     check_alias,
     check_reserved,
@@ -539,6 +540,20 @@ class ZorderAdapter(SparkAdapter):
                 request = request_from_marker(self.session, table_name(relation))
             with progress(self.session, str(table_name(relation))):
                 return operations.optimize_table(self.session, request, settings, dry_run=dry_run)
+
+    @available.parse(lambda *_, **__: {})
+    def zorder_advise(
+        self,
+        relation: BaseRelation,
+        model: Mapping[str, Any] | None,
+        queries: list[str],
+        weights: Mapping[str, float],
+    ) -> dict[str, Any]:
+        """Return advice on the columns to cluster a relation by. ``text`` is the advice for printing."""
+        table = table_name(relation)
+        with dbt_errors():
+            readers = find_readers(self.get_macro_resolver(), self.config, table)
+            return operations.advise_on_table(self.session, table, model, readers, queries, weights)
 
     @available.parse(lambda *_, **__: {})
     def zorder_explain(self, relation: BaseRelation, predicate: str) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from dbt_zorder.tables.parquet.snapshot import default_columns
 from dbt_zorder.tables.reserved import check_name
 
 _RETENTION_KEYS = ("zorder_keep_versions", "zorder_grace_hours", "location_root")
+_FILE_KEYS = ("zorder_files", "zorder_file_size", "zorder_stats_columns")
 _SNAPSHOT_OVERRIDES = {"zorder_skip": None, "zorder_weights": None}
 """Settings that a snapshot without ``zorder_by`` ignores. It is always built by versions, and clustered by its key.
 
@@ -64,7 +65,7 @@ def build_request(
             compression=settings.compression,
         ),
         stats_columns=settings.stats_columns,
-        key_columns=_as_list(model["config"].get("unique_key")) if _merges(model) else (),
+        key_columns=as_list(model["config"].get("unique_key")) if _merges(model) else (),
         bloom=settings.bloom,
         options=settings.options,
         comment=(model.get("description") or "") if persisted.get("relation") else "",
@@ -159,10 +160,8 @@ def snapshot_settings(model: Mapping[str, Any], df: DataFrame, columns: Mapping[
     """Return the settings of a snapshot without ``zorder_by``, which is built by versions as well."""
     config = model["config"]
     sensitive = case_sensitive(df.sparkSession)
-    partitions = {fold_case(name, sensitive=sensitive) for name in _as_list(config.get("partition_by"))}
-    key = [
-        name for name in _as_list(config.get("unique_key")) if fold_case(name, sensitive=sensitive) not in partitions
-    ]
+    partitions = {fold_case(name, sensitive=sensitive) for name in as_list(config.get("partition_by"))}
+    key = [name for name in as_list(config.get("unique_key")) if fold_case(name, sensitive=sensitive) not in partitions]
     by = default_columns(df, key, columns["dbt_valid_from"])
     settings = ModelSettings.from_config(model_name(model), {**config, **_SNAPSHOT_OVERRIDES, "zorder_by": by})
     assert settings is not None
@@ -181,5 +180,14 @@ def retention_settings(model: Mapping[str, Any]) -> ModelSettings:
     return settings
 
 
-def _as_list(names: list[str] | str | None) -> list[str]:
+def file_settings(model: Mapping[str, Any]) -> ModelSettings:
+    """Return the settings of files and statistics, whatever builds the model now. Ignore all other settings."""
+    given = {key: model["config"].get(key) for key in _FILE_KEYS}
+    settings = ModelSettings.from_config(model_name(model), {**given, "zorder_by": ["any"]})
+    assert settings is not None
+    return settings
+
+
+def as_list(names: list[str] | str | None) -> list[str]:
+    """Return the columns that a config names, by one text or a list."""
     return [names] if isinstance(names, str) else names or []

@@ -19,7 +19,7 @@ FLOORS = [
     ("engine.row_bytes", "request", "option_parsers"),
     ("engine.local", "engine.spark"),
     ("engine", "pruning"),
-    ("cluster",),
+    ("cluster", "advice"),
     ("tables",),
     ("tables.parquet", "tables.lakehouse"),
     ("tables.delta", "tables.iceberg"),
