@@ -49,8 +49,9 @@ def predict_candidates(table: SampledTable, reads: Sequence[Read]) -> list[Predi
     """Return predictions of candidates, best first; the table exactly as it is now is not among them."""
     columns = [name for name in used_columns(reads) if name in table.columns and name not in table.partition_by]
     found = list(_sets(table, reads, columns[:_MOST_USED]))
-    if found:
-        found += [_with_stats(table, candidate, reads) for candidate in _weighted(best_of(found).candidate.by)]
+    several = [one for one in found if one.candidate.columns > 1]
+    if several:
+        found += [_with_stats(table, candidate, reads) for candidate in _weighted(best_of(several).candidate.by)]
     partition = partition_column(table, reads)
     if partition is not None:
         found.append(predict(table, Candidate(partition_by=(partition,)), reads))

@@ -18,7 +18,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from dbt_zorder.advice.condition import Comparison, Condition, Either, Every, Lookup, Scan
 
 _DIALECT = "spark"
-_MOST_NODES = 50_000
+_MOST_NODES = 20_000
 """Limit on the nodes of a query whose views and CTEs are written out: a CTE may name another one twice, and so on."""
 
 Expr = Any
@@ -83,8 +83,8 @@ class Reader:
             return [
                 Scan(name, *self._scan(scope, alias), weight)
                 for scope in traverse_scope(self._optimized(tree))
-                for alias, source in scope.selected_sources.items()
-                if isinstance(source[1], exp.Table) and _key(source[1]) == self.table
+                for alias, node in scope.references
+                if isinstance(node, exp.Table) and _key(node) == self.table
             ]
         except (SqlglotError, RecursionError, ValueError, AttributeError, KeyError, TypeError) as exc:
             # sqlglot's optimizer is no stable interface, and meets SQL of any kind here
@@ -98,7 +98,9 @@ class Reader:
         if not isinstance(tree, exp.Query):
             everything = exp.select("*").from_(exp.table_(self.table[1], db=self.table[0]))
             tree = everything.where(sqlglot.parse_one(f"({sql})", dialect=_DIALECT))
-        return self._written_out(tree, {})
+        tree = self._written_out(tree, {})
+        _check_size(tree)
+        return tree
 
     def _written_out(self, tree: Expr, outer: Mapping[str, Expr]) -> Expr:
         """Return a query with every CTE and view in the place of its name."""
@@ -110,6 +112,7 @@ class Reader:
             with_.pop()
             for cte in with_.expressions:
                 names[cte.alias.lower()] = (self._written_out(cte.this, names), cte.args["alias"])
+                _check_size(cte.this)
         if isinstance(tree, exp.Table):
             found = names.get(tree.name.lower()) if not tree.db else None
             view = self.views.get(_key(tree))
@@ -120,9 +123,6 @@ class Reader:
             written = self._written_out(child, names)
             if written is not child:
                 child.replace(written)
-        if isinstance(tree, exp.Query) and sum(1 for _ in tree.walk()) > _MOST_NODES:
-            msg = "it is too large with its CTEs and views written out"
-            raise UnreadError(msg)
         return tree
 
     def _optimized(self, tree: Expr) -> Expr:
@@ -176,7 +176,8 @@ class _Asked:
             right = name == alias
             if "FULL" in side or alias in after:
                 continue
-            if (any(word in side for word in _OUTER) and not right) or ("RIGHT" in side and right):
+            outer = "SEMI" not in side and any(word in side for word in _OUTER)
+            if (outer and not right) or ("RIGHT" in side and right):
                 continue
             terms += _conjuncts(join.args.get("on"))
         return terms
@@ -256,10 +257,9 @@ class _Asked:
                     yield self._lookup_in(ours, theirs, next(iter(others)))
 
     def _lookup_in(self, ours: Expr, theirs: Expr, other: str) -> Condition | None:
-        found = self.scope.selected_sources.get(other)
-        if found is None:
+        source: Expr = next((node for name, node in self.scope.references if name == other), None)
+        if source is None:
             return None
-        source = found[0]
         tests = [
             term
             for term in self._terms(other)
@@ -267,7 +267,9 @@ class _Asked:
         ]
         if not tests and not source.find(exp.Where, exp.Having, exp.Limit):
             return None
-        query = exp.select(theirs.copy()).from_(source.copy())
+        query = exp.select(theirs.copy()).from_(
+            source.copy() if isinstance(source, exp.Table) else source.subquery(other)  # a copy as well
+        )
         return self._lookup(ours, query.where(*[term.copy() for term in tests]) if tests else query)
 
     def _lookup(self, operand: Expr, query: Expr) -> Condition | None:
@@ -288,6 +290,12 @@ class _Asked:
         """Return whether a subquery names no table of the queries around it."""
         own = {table.alias_or_name for table in query.find_all(exp.Table, exp.Subquery)}
         return all(column.table in own for column in query.find_all(exp.Column) if column.table)
+
+
+def _check_size(tree: Expr) -> None:
+    if sum(1 for _ in tree.walk()) > _MOST_NODES:
+        msg = "it is too large with its CTEs and views written out"
+        raise UnreadError(msg)
 
 
 def _in_unit(column: str, op: str, value: str, unit: str) -> Condition:
