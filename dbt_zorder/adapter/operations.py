@@ -81,7 +81,7 @@ def advise_on_table(
         msg = f"zorder_advise: {table} is a view, which has no files. Ask about a table that it reads."
         raise ZorderError(msg)
     given = values.read("zorder_advise: queries", queries, values.text_list)
-    check_weights(weights, readers.names)
+    check_weights(weights, list(readers.queries))
     asked = {**readers.queries, **{f"query {number}": sql for number, sql in enumerate(given, start=1)}}
     reader = Reader(
         (table.schema.lower(), table.identifier.lower()),
@@ -105,7 +105,7 @@ def advise_on_table(
 
 
 def check_weights(weights: object, names: Sequence[str]) -> None:
-    """Raise unless ``weights`` are positive numbers by the names of nodes that read the table.
+    """Raise unless ``weights`` are positive numbers by the names of queries.
 
     Raises:
         ConfigError: they are not. The message names the nearest node.
@@ -116,7 +116,7 @@ def check_weights(weights: object, names: Sequence[str]) -> None:
     for name in weights:
         if name not in names:
             msg = (
-                f"zorder_advise: weights has '{name}', but no node of that name reads the table."
+                f"zorder_advise: weights has '{name}', but no query of that name reads the table."
                 f"{did_you_mean(str(name), names)} There are: {', '.join(sorted(names)) or 'none'}."
             )
             raise ConfigError(msg)

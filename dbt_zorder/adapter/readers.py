@@ -24,13 +24,11 @@ class Readers:
         queries: SQL text by the name of the node.
         views: SQL text of the views between the table and these nodes.
         failed: nodes whose SQL could not be compiled, and why.
-        names: names of all nodes that read the table.
     """
 
     queries: Mapping[str, str]
     views: Mapping[TableKey, str]
     failed: tuple[str, ...]
-    names: tuple[str, ...]
 
 
 def find_readers(manifest: Any, config: Any, table: TableName) -> Readers:
@@ -65,7 +63,7 @@ def find_readers(manifest: Any, config: Any, table: TableName) -> Readers:
             if node.unique_id not in exposed and any(_reads(other, node.unique_id) for other in found.values()):
                 continue
         queries[node.name] = f"SELECT count(*) FROM ({sql})" if node.resource_type == "test" else sql
-    return Readers(queries, views, tuple(failed), tuple(node.name for node in found.values()))
+    return Readers(queries, views, tuple(failed))
 
 
 def _downstream(manifest: Any, table: TableName) -> Iterator[tuple[str, Any]]:

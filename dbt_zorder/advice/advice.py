@@ -117,6 +117,10 @@ def advise(
     asked = [read for read in reads if read.test is not None]
     if not asked:
         return Advice(name, "", _no_workload(reads), scans=len(reads), unread=unread)
+    if not table.rows:
+        return Advice(
+            name, "", "Don't: the table is empty, so nothing can be predicted.", scans=len(reads), unread=unread
+        )
     size = table.rows * table.row_bytes
     files = sum(files_of_trees(table, trees_of(table, table.partition_by)))
     present = predict(table, Candidate(), reads)

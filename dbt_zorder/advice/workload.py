@@ -288,7 +288,7 @@ class _Asked:
 
     def _is_closed(self, query: Expr) -> bool:
         """Return whether a subquery names no table of the queries around it."""
-        own = {table.alias_or_name for table in query.find_all(exp.Table, exp.Subquery)}
+        own = {table.alias_or_name for table in query.find_all(exp.Table, exp.Subquery, exp.Values)}
         return all(column.table in own for column in query.find_all(exp.Column) if column.table)
 
 

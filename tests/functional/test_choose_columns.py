@@ -109,7 +109,7 @@ class TestAdvice:
             ("{model: ordrs}", "There is no model, seed or snapshot 'ordrs' in this project. Did you mean 'orders'?"),
             ("{model: recent}", "recent is a view, which has no files"),
             ("{model: orders, queries: [1]}", "queries is [1], but it must be a text or a list of texts"),
-            ("{model: orders, weights: {mnth: 2}}", "no node of that name reads the table. Did you mean 'month'?"),
+            ("{model: orders, weights: {mnth: 2}}", "no query of that name reads the table. Did you mean 'month'?"),
             ("{model: orders, weights: {month: 0}}", "but it must be positive numbers by name"),
         ],
     )

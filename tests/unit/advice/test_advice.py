@@ -61,6 +61,10 @@ class TestDont:
         assert "no filter can leave out files, in 2 scans" in found.reason
         assert found.to_dict()["candidates"] == []
 
+    def test_an_empty_table(self) -> None:
+        on = SampledTable(("a",), np.zeros((0, 1), dtype=np.int32), 0, 8.0, 1_000)
+        assert "the table is empty" in advice(on, [read(equal(0, 5), "a")]).reason
+
     @pytest.mark.parametrize("files", [1, 2, 3])
     def test_a_small_table(self, files: int) -> None:
         found = advice(table({"a": unique()}, files), [read(equal(0, 5), "a")])
