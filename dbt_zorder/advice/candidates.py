@@ -104,9 +104,13 @@ def partition_column(table: SampledTable, reads: Sequence[Read]) -> str | None:
 def _sets(table: SampledTable, reads: Sequence[Read], columns: Sequence[str]) -> Iterator[Prediction]:
     """Yield predictions of sets of columns: all of them if they are few, else extensions of the best ones."""
     sets: list[tuple[str, ...]] = [(name,) for name in columns]
+    least = 1.0
     for size in range(1, MOST_COLUMNS + 1):
         found = [_with_stats(table, Candidate(by), reads) for by in sets]
         yield from found
+        least, before = min((one.share for one in found), default=0.0), least
+        if size > 2 and least > before * (1 - WORTH_A_COLUMN):
+            return  # a column more did not pay, so a further one hardly will
         if size == 1 or len(columns) <= _ALL_SETS:
             sets = list(combinations(columns, size + 1))
             continue
