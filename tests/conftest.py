@@ -46,6 +46,7 @@ SHARES = {
     "tests/soundness/test_adversarial_stats.py": 2,
     "tests/soundness/test_historical_bugs.py": 3,
     "tests/soundness/test_file_paths.py": 3,
+    "tests/unit/advice/test_sampling.py": 4,
     "tests/unit/curve/test_bits.py": 2,
     "tests/unit/curve/test_tree.py": 4,
     "tests/unit/curve/test_hilbert.py": 2,
