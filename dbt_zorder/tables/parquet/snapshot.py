@@ -32,6 +32,7 @@ from dbt_zorder.tables.parquet.merge.matching import TARGET, count_by_file, matc
 from dbt_zorder.tables.parquet.merge.merge_batch import report_of
 from dbt_zorder.tables.parquet.merge.row_changes import RowChanges, TableFiles
 from dbt_zorder.tables.parquet.merge.source import numbered_rows
+from dbt_zorder.tables.parquet.stats_view import renew_stats
 from dbt_zorder.tables.report import IncrementReport, MergeReport
 from dbt_zorder.tables.schema_change import conform, target_schema
 from dbt_zorder.tables.two_step_swap import restore_if_interrupted
@@ -114,6 +115,7 @@ def take_snapshot(
                     raise BuildError(msg)
                 closed = RowChanges(pairs, columns, matches, new)
                 if not closed.rows and not count and files.keeps_columns:
+                    renew_stats(spark, request.table, info.location)
                     return None
                 guard = None if before is None else lambda: check_unchanged(spark, request.table, before)
                 built, rewritten = files.write(closed, guard)

@@ -42,6 +42,15 @@ def refresh_stats(spark: SparkSession, table: TableName, path: str) -> None:
         publish_stats(spark, table, path)
 
 
+def renew_stats(spark: SparkSession, table: TableName, path: str) -> None:
+    """Register the relation over a version's stats if a run died between its swap and this step.
+
+    A run without changes makes no version, which would do the same.
+    """
+    if version_of(path) and not leads_to(spark, stats_table(table), stats_path(path)):
+        publish_stats(spark, table, path)
+
+
 def stats_table(table: TableName) -> TableName:
     """Return the name of a table's stats relation."""
     return TableName(table.schema, table.identifier + STATS_SUFFIX)

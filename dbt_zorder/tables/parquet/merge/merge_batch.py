@@ -25,6 +25,7 @@ from dbt_zorder.tables.parquet.merge.row_changes import RowChanges, TableFiles
 from dbt_zorder.tables.parquet.merge.source import numbered_rows
 from dbt_zorder.tables.parquet.rewrite import rewrite
 from dbt_zorder.tables.parquet.state import measure
+from dbt_zorder.tables.parquet.stats_view import renew_stats
 from dbt_zorder.tables.report import AppendReport, BuildReport, IncrementReport, MergeReport
 from dbt_zorder.tables.schema_change import conform
 from dbt_zorder.tables.version import version_of
@@ -86,6 +87,7 @@ def merge_batch(
             changes = RowChanges(pairs, columns, matches, added.rows, deletes=merge.replaces_rows)
             figures = _figures(changes, added)
             if not figures.changed and files.keeps_columns:
+                renew_stats(spark, request.table, info.location)
                 nothing = AppendReport(0, 0, 0, 0, clock.seconds)
                 return IncrementReport(nothing, None, None, version_of(info.location), figures)
             guard = None if before is None else lambda: check_unchanged(spark, request.table, before)
