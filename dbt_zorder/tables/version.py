@@ -196,6 +196,9 @@ def parse_marker(text: str, path: str) -> Marker:
     if marker.base and not is_version(marker.base):
         msg = f"the marker of {path} names no version as its base"
         raise ValueError(msg)
+    if marker.buckets < 0 or bool(marker.buckets) is not bool(marker.bucket_by):
+        msg = f"the marker of {path} has {marker.buckets} buckets by {len(marker.bucket_by)} columns"
+        raise ValueError(msg)
     schema, _, identifier = marker.table.partition(".")
     folder_name(schema)
     folder_name(identifier)

@@ -98,6 +98,7 @@ MALFORMED: list[Any] = [
     *({**WHOLE, "version": wrong} for wrong in ("", "/", "..", "v20240101T000000000-0123abce", f"{MARKER.version}\n")),
     *({**WHOLE, "base": wrong} for wrong in ("/", "..", "v1", "../v20240101T000000000-0123abcd")),
     *({**WHOLE, "table": wrong} for wrong in ("", "t", "db.", ".t", "db.../evil", "db.a/b", "a/b.t", "../x.t")),
+    *({**WHOLE, "bucket_by": by, "buckets": buckets} for by, buckets in (([], 4), (["k"], 0), (["k"], -4))),
     json.dumps({**WHOLE, "schema": "x" * (16 << 20)}),
 ]  # fmt: skip
 
@@ -120,7 +121,8 @@ def test_what_is_no_marker_is_none(spark: SparkSession, tmp_path: Path) -> None:
 def test_what_a_later_release_adds_is_passed_over(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / MARKER.version)
     assert parse_marker(json.dumps({**WHOLE, "of later": {"a": [1]}}), path) == MARKER
-    without = {key: value for key, value in WHOLE.items() if key not in ("schema", "partition_by", "former_roots")}
+    new = ("schema", "partition_by", "former_roots", "bucket_by", "buckets")
+    without = {key: value for key, value in WHOLE.items() if key not in new}
     assert parse_marker(json.dumps(without), path) == MARKER, "as releases of before wrote it"
 
 
