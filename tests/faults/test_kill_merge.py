@@ -14,11 +14,13 @@ from tests.faults.struck_merge import KINDS
 from tests.faults.test_kill import run
 from tests.faults.test_merges import STRUCK
 
+# the few files of a merge are written before a kill in the middle could strike
+KILLED = [name for name in STRUCK if name != "mid write_data"]
 SHARE = [("before publish", "indexed")]
 
 
 def test_a_killed_merge_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
-    chain = [(name, kind) for name in STRUCK for kind in KINDS] if os.environ.get("SOAK_FAULTS") else SHARE
+    chain = [(name, kind) for name in KILLED for kind in KINDS] if os.environ.get("SOAK_FAULTS") else SHARE
     struck: tuple[str, str] | None = None
     for done, (name, kind) in enumerate([*chain, ("", KINDS[0])]):
         printed, ended = run(tmp_path, str(done), kind, name, program="struck_merge")
