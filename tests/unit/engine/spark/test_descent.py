@@ -112,7 +112,7 @@ def test_the_search_names_each_partition_twice_at_most(spark: SparkSession, monk
         pytest.param("parse_json('{}')", marks=needs_spark_4),
         "array(map(1, 2))",
         "named_struct('m', map(1, 2))",
-        "make_interval(1)",
+        pytest.param("make_interval(1)", marks=needs_spark_4),  # PySpark 3.5 cannot read its type
     ],
 )
 def test_rows_that_only_a_hash_can_part_may_hold_what_cannot_be_hashed(spark: SparkSession, extra: str) -> None:
