@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from dbt_zorder.engine.parquet.encodings import VERSION_OPTION, VERSIONS
 from dbt_zorder.errors import ConfigError, did_you_mean
 from dbt_zorder.layout.file_count import parse_size
-from dbt_zorder.layout.hash_index import MOST_BUCKETS
+from dbt_zorder.layout.hash_index import MOST_BUCKETS, HashIndex
 from dbt_zorder.layout.page_order import PAGE_ROWS_OPTION, parse_page_rows
 from dbt_zorder.layout.spec import MOST_COLUMNS, are_weights, is_count
 from dbt_zorder.spark.columns import fold_case, split_name
@@ -200,6 +200,21 @@ def buckets(value: Any) -> int:
         msg = f"it must be a whole number from 2 to {MOST_BUCKETS:,}."
         raise ValueError(msg)
     return int(value)
+
+
+def hash_index(owner: str, key: tuple[str, ...], number: int | None) -> HashIndex | None:
+    """Return the hash index of a key and a number of buckets, None without both.
+
+    Raises:
+        ConfigError: one is given without the other. The message begins with ``owner``.
+    """
+    if not key and number is None:
+        return None
+    if not key or number is None:
+        given, missing = ("clustered_by", "buckets") if key else ("buckets", "clustered_by")
+        msg = f"{owner}{given} is set without {missing}; a hash index needs both."
+        raise ConfigError(msg)
+    return HashIndex(key, number)
 
 
 def are_hours(value: object) -> bool:

@@ -98,6 +98,17 @@ class BuildRequest:
         files = None if spec.files is None else -(-spec.files // index.buckets)
         return replace(spec, partition_by=[*spec.partition_by, BUCKET], files=files)
 
+    def buckets_in(self, schema: StructType, *, sensitive: bool) -> tuple[list[str], int]:
+        """Return the names of the hash index's columns in a schema, and its number of buckets; none and 0 without one.
+
+        Raises:
+            ColumnError: ``HashIndex.columns`` raised it.
+        """
+        index = self.hash_index
+        if index is None:
+            return [], 0
+        return [column.name for column in index.columns(schema, sensitive=sensitive)], index.buckets
+
     def comment_of(self, name: str, *, sensitive: bool = False) -> str:
         """Return the comment of a column. A comment for the name's exact case has priority."""
         given = self.column_comments

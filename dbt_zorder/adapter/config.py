@@ -190,19 +190,14 @@ def _hash_index(model: str, config: Mapping[str, Any], reader: _Reader, file_for
     """
     key = reader.read("clustered_by", values.column_names, ())
     buckets = reader.read("buckets", values.buckets, None)
-    if not key and buckets is None:
-        return None
-    if not key or buckets is None:
-        given, missing = ("clustered_by", "buckets") if key else ("buckets", "clustered_by")
-        msg = f"Model {model}: {given} is set without {missing}; a hash index needs both."
-        raise ConfigError(msg)
-    if file_format != "parquet":
+    index = values.hash_index(f"Model {model}: ", key, buckets)
+    if index is not None and file_format != "parquet":
         msg = (
             f"Model {model}: clustered_by makes Spark's buckets, which file_format {file_format!r} does not have; "
             "leave it out, or use 'parquet'."
         )
         raise ConfigError(msg)
-    return HashIndex(key, buckets)
+    return index
 
 
 def _check_strategy(model: str, config: Mapping[str, Any], file_format: str) -> None:

@@ -8,10 +8,8 @@ from typing import Any
 
 from dbt.compilation import Compiler
 
+from dbt_zorder.advice.workload import TableKey
 from dbt_zorder.spark.catalog import TableName
-
-TableKey = tuple[str, str]
-"""Schema and name of a table, in lower case."""
 
 _READERS = ("model", "test", "snapshot", "analysis")
 

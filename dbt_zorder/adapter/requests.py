@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dbt.adapters.base import BaseRelation
@@ -174,15 +174,17 @@ def retention_settings(model: Mapping[str, Any]) -> ModelSettings:
     Ignore all other settings. A snapshot without ``zorder_by`` has versions, and so may a table that had ``zorder_by``
     before.
     """
-    given = {key: model["config"].get(key) for key in _RETENTION_KEYS}
-    settings = ModelSettings.from_config(model_name(model), {**given, "zorder_by": ["any"]})
-    assert settings is not None
-    return settings
+    return _settings_of(model, _RETENTION_KEYS)
 
 
 def file_settings(model: Mapping[str, Any]) -> ModelSettings:
     """Return the settings of files and statistics, whatever builds the model now. Ignore all other settings."""
-    given = {key: model["config"].get(key) for key in _FILE_KEYS}
+    return _settings_of(model, _FILE_KEYS)
+
+
+def _settings_of(model: Mapping[str, Any], keys: Sequence[str]) -> ModelSettings:
+    """Return a model's settings of the given keys, with the defaults of all others."""
+    given = {key: model["config"].get(key) for key in keys}
     settings = ModelSettings.from_config(model_name(model), {**given, "zorder_by": ["any"]})
     assert settings is not None
     return settings

@@ -13,6 +13,7 @@ from pyspark.sql import types as t
 
 from dbt_zorder.errors import ColumnError
 from dbt_zorder.spark.columns import ResolvedColumn, resolve_all
+from dbt_zorder.spark.sql import quote_name
 
 BUCKET = "__zorder_bucket"
 """Column of a row's bucket while rows are placed; no table has it."""
@@ -41,6 +42,11 @@ class HashIndex:
     by: Sequence[str]
     buckets: int
 
+    @classmethod
+    def of_names(cls, names: Sequence[str], buckets: int) -> HashIndex | None:
+        """Return the index of a table whose catalog entry or marker has these column names; None for 0 buckets."""
+        return cls([quote_name(name) for name in names], buckets) if buckets else None
+
     def columns(self, schema: t.StructType, *, sensitive: bool) -> list[ResolvedColumn]:
         """Resolve and check the columns of the key.
 
@@ -56,9 +62,6 @@ class HashIndex:
         """Return SQL text of a row's bucket: what Spark's bucketed scan and ``HashPartitioning`` compute."""
         columns = ", ".join(column.sql for column in self.columns(schema, sensitive=sensitive))
         return f"pmod(hash({columns}), {self.buckets})"
-
-    def __str__(self) -> str:
-        return f"{', '.join(self.by)} in {self.buckets} buckets"
 
 
 def _check(column: ResolvedColumn) -> None:

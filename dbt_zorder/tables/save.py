@@ -213,13 +213,8 @@ def _check_there(spark: SparkSession, table: TableName, info: TableInfo | None, 
 
 
 def _hash_index(clustered_by: object, buckets: object) -> HashIndex | None:
-    if (clustered_by is None) is not (buckets is None):
-        msg = "clustered_by and buckets make a hash index together: give both, or neither."
-        raise ConfigError(msg)
-    if clustered_by is None:
-        return None
-    key = values.read("clustered_by", clustered_by, values.column_names)
-    return HashIndex(key, values.read("buckets", buckets, values.buckets))
+    key = values.optional("clustered_by", clustered_by, values.column_names, ())
+    return values.hash_index("", key, values.optional("buckets", buckets, values.buckets, None))
 
 
 def _comments(df: DataFrame) -> dict[str, str]:

@@ -59,13 +59,18 @@ def bucket_of(path: str) -> int | None:
     return None if found is None else int(found[1])
 
 
+def outside_buckets(paths: Iterable[str], buckets: int) -> list[str]:
+    """Return the files without a bucket in their name, or with one that a table of this number does not have."""
+    return [path for path in paths if (bucket := bucket_of(path)) is None or bucket >= buckets]
+
+
 def check_ids(paths: Iterable[str], buckets: int) -> None:
     """Check that Spark finds each file in a bucket: it skips a file beyond the last bucket without an error.
 
     Raises:
         BuildError: a file has no bucket in its name, or one that the table does not have.
     """
-    wrong = [path for path in paths if not 0 <= (-1 if (found := bucket_of(path)) is None else found) < buckets]
+    wrong = outside_buckets(paths, buckets)
     if wrong:
         msg = (
             f"The file {wrong[0]} has no bucket from 0 to {buckets - 1} in its name, so Spark would skip its rows in "
@@ -76,8 +81,4 @@ def check_ids(paths: Iterable[str], buckets: int) -> None:
 
 def has_same_buckets(spark: SparkSession, info: TableInfo, request: BuildRequest, schema: StructType) -> bool:
     """Return whether the table has the hash index that its model asks for now."""
-    index = request.hash_index
-    if index is None:
-        return not info.bucket_count
-    key = [column.name for column in index.columns(schema, sensitive=case_sensitive(spark))]
-    return (key, index.buckets) == (list(info.bucket_columns), info.bucket_count)
+    return request.buckets_in(schema, sensitive=case_sensitive(spark)) == (list(info.bucket_columns), info.bucket_count)

@@ -16,7 +16,6 @@ from dbt_zorder.spark.catalog import TableInfo, TableName, describe
 from dbt_zorder.spark.catalog_entry import invalidate_entry
 from dbt_zorder.spark.columns import quote_column
 from dbt_zorder.spark.files import has_client
-from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import load_stats
 from dbt_zorder.stats.table_state import FORMATS
@@ -166,11 +165,10 @@ def request_from_marker(spark: SparkSession, table: TableName) -> BuildRequest:
         stats_columns = [
             quote_column(name, schema) for name in columns_type(load_stats(spark, info.location).schema).names
         ]
-    index = HashIndex([quote_name(name) for name in marker.bucket_by], marker.buckets) if marker.buckets else None
     return BuildRequest(
         table,
         spec,
-        hash_index=index,
+        hash_index=HashIndex.of_names(marker.bucket_by, marker.buckets),
         stats_columns=stats_columns,
         properties=own_properties(spark, table),
         keep_versions=_ALL_VERSIONS,  # the model's own number is not available here

@@ -47,8 +47,8 @@ def renew_stats(spark: SparkSession, table: TableName, path: str) -> None:
 
     A run without changes makes no version, which would do the same.
     """
-    if version_of(path) and not leads_to(spark, stats_table(table), stats_path(path)):
-        publish_stats(spark, table, path)
+    if version_of(path):
+        refresh_stats(spark, table, path)
 
 
 def stats_table(table: TableName) -> TableName:

@@ -62,10 +62,8 @@ def definition_for(df: DataFrame, request: BuildRequest) -> Definition:
     for name in [name for name in df.columns if name not in partitions] + partitions:
         comment = request.comment_of(name)
         fields.append(StructField(name, df.schema[name].dataType, True, {"comment": comment} if comment else {}))
-    index, sensitive = request.hash_index, case_sensitive(df.sparkSession)
-    key = [] if index is None else [column.name for column in index.columns(df.schema, sensitive=sensitive)]
-    buckets = 0 if index is None else index.buckets
-    return Definition(StructType(fields), partitions, request.comment, request.properties, key, buckets)
+    buckets = request.buckets_in(df.schema, sensitive=case_sensitive(df.sparkSession))
+    return Definition(StructType(fields), partitions, request.comment, request.properties, *buckets)
 
 
 def definition_of(marker: Marker, comment: str, own: Mapping[str, str]) -> Definition:

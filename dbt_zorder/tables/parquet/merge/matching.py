@@ -195,10 +195,10 @@ def _in_other_buckets(
 
     Files without stats were not written by a build or batch, so their names prove nothing.
     """
-    if not info.bucket_count or not {*info.bucket_columns} <= {key.name for key in keys}:
+    index = HashIndex.of_names(info.bucket_columns, info.bucket_count)
+    if index is None or not {*info.bucket_columns} <= {key.name for key in keys}:
         return {}
-    index = HashIndex([quote_name(name) for name in info.bucket_columns], info.bucket_count)
     bucket = index.bucket_sql(source.rows.schema, sensitive=True)
     met = {row[0] for row in source.rows.selectExpr(f"{bucket} AS bucket").distinct().collect()}
-    others = {*range(info.bucket_count)} - met
+    others = {*range(index.buckets)} - met
     return {one.path: one.size for one in read_rows(stats) if bucket_of(one.path) in others}

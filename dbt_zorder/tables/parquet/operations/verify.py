@@ -19,7 +19,7 @@ from dbt_zorder.stats.collect import collect, file_metadata
 from dbt_zorder.stats.listing import listed_files, local_file
 from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import read_stats
-from dbt_zorder.tables.parquet.bucket_files import bucket_of
+from dbt_zorder.tables.parquet.bucket_files import outside_buckets
 from dbt_zorder.tables.parquet.journal import ready_entries
 from dbt_zorder.tables.parquet.retention.whole_versions import check_there
 from dbt_zorder.tables.parquet.stats_view import stats_table
@@ -89,8 +89,9 @@ def _compared(
         findings.append(f"The stats are of other columns than the table has: {exc}")
     except Exception as exc:
         findings.append(f"The table cannot be read: {in_one_line(exc)}")
-    if info is not None and info.bucket_count:
-        findings += _buckets_that_differ(spark, table, info, listed)
+    index = HashIndex.of_names(info.bucket_columns, info.bucket_count) if info is not None else None
+    if info is not None and index is not None:
+        findings += _buckets_that_differ(spark, table, info, index, listed)
     findings += [
         f"The batch {entry.name} is in the journal and not all in its place: the next run of the model completes it."
         for entry in ready_entries(spark, location)
@@ -132,7 +133,7 @@ def _footers_that_differ(listed: dict[str, int], kept: dict[str, Row]) -> Iterat
 
 
 def _buckets_that_differ(
-    spark: SparkSession, table: TableName, info: TableInfo, listed: Iterable[str]
+    spark: SparkSession, table: TableName, info: TableInfo, index: HashIndex, listed: Iterable[str]
 ) -> Iterator[str]:
     """Compare the bucket in each file's name with the hash of its rows: Spark itself never does."""
     marker = read_marker(spark, info.location)
@@ -141,13 +142,10 @@ def _buckets_that_differ(
             f"The catalog has {info.bucket_count} buckets by {', '.join(info.bucket_columns)}, and the version was "
             f"written with {marker.buckets} by {', '.join(marker.bucket_by) or 'none'}."
         )
-    for path in listed:
-        bucket = bucket_of(path)
-        if bucket is None or bucket >= info.bucket_count:
-            yield f"{path} has no bucket below {info.bucket_count} in its name, so joins skip its rows or fail."
+    for path in outside_buckets(listed, index.buckets):
+        yield f"{path} has no bucket below {index.buckets} in its name, so joins skip its rows or fail."
     try:
         df = spark.table(table.sql)
-        index = HashIndex([quote_name(name) for name in info.bucket_columns], info.bucket_count)
         expected = index.bucket_sql(df.schema, sensitive=case_sensitive(spark))
         file = file_metadata(df)
         named = f.regexp_extract(file.getField("file_name"), BUCKET_ID, 1).cast("bigint")
