@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+
+Term_co = TypeVar("Term_co", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -35,20 +38,20 @@ class Lookup:
 
 
 @dataclass(frozen=True)
-class Every:
+class Every(Generic[Term_co]):
     """A conjunction: a row matches if it matches every term."""
 
-    terms: tuple[Condition, ...]
+    terms: tuple[Term_co, ...]
 
 
 @dataclass(frozen=True)
-class Either:
+class Either(Generic[Term_co]):
     """A disjunction: a row matches if it matches at least one term."""
 
-    terms: tuple[Condition, ...]
+    terms: tuple[Term_co, ...]
 
 
-Condition = Comparison | Lookup | Every | Either
+Condition: TypeAlias = "Comparison | Lookup | Every[Condition] | Either[Condition]"
 
 
 def leaves(condition: Condition | None) -> Iterator[Comparison | Lookup]:

@@ -6,15 +6,15 @@ import logging
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any as AnyValue
+from typing import Any
 
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from dbt_zorder.advice.condition import Comparison, Condition, Every, Lookup, Scan, leaves
-from dbt_zorder.advice.simulation import All, Any, Places, Ranges, Read, SampledTable, Test
+from dbt_zorder.advice.condition import Comparison, Condition, Either, Every, Lookup, Scan, leaves
+from dbt_zorder.advice.simulation import Places, Ranges, Read, SampledTable, Test
 from dbt_zorder.errors import ColumnError
 from dbt_zorder.layout.file_count import auto_size, guessed_row_bytes, parse_size
 from dbt_zorder.layout.keys import Key, key_of
@@ -107,7 +107,7 @@ def _keys(schema: t.StructType, names: Iterable[str]) -> Iterator[tuple[str, Key
             continue
 
 
-def _present_files(frame: DataFrame) -> tuple[AnyValue, AnyValue, AnyValue]:
+def _present_files(frame: DataFrame) -> tuple[Any, Any, Any]:
     """Return the hashed path of each file, in order, its bytes and its rows; no file where Spark names none."""
     try:
         with unlogged():
@@ -155,9 +155,9 @@ class _Constants:
     """
 
     numbers: Mapping[str, int]
-    distinct: Sequence[Sequence[AnyValue]]
-    values: Mapping[tuple[str, str], AnyValue]
-    lists: Mapping[Lookup, Sequence[AnyValue]]
+    distinct: Sequence[Sequence[Any]]
+    values: Mapping[tuple[str, str], Any]
+    lists: Mapping[Lookup, Sequence[Any]]
 
     @classmethod
     def find(cls, spark: SparkSession, keys: Mapping[str, Key], sample: Sample, scans: Sequence[Scan]) -> _Constants:
@@ -185,8 +185,8 @@ class _Constants:
         terms = [self.test(term) for term in condition.terms]
         found = tuple(term for term in terms if term is not None)
         if isinstance(condition, Every):
-            return All(found) if found else None
-        return Any(found) if len(found) == len(terms) else None
+            return Every(found) if found else None
+        return Either(found) if len(found) == len(terms) else None
 
     def _compared(self, comparison: Comparison) -> Ranges | None:
         column = comparison.column
@@ -217,10 +217,10 @@ class _Constants:
                 first, end = place, self._place(column, values[0] + _BEYOND)
         return Ranges(number, _one(first), _one(end))
 
-    def _points(self, column: str, values: Sequence[AnyValue]) -> Ranges:
+    def _points(self, column: str, values: Sequence[Any]) -> Ranges:
         return Ranges.points(self.numbers[column], [self._place(column, value) for value in values])
 
-    def _place(self, column: str, value: AnyValue) -> int:
+    def _place(self, column: str, value: Any) -> int:
         distinct = self.distinct[self.numbers[column]]
         below = bisect_left(distinct, value)
         return 2 * below + (2 if below < len(distinct) and distinct[below] == value else 1)
@@ -232,9 +232,9 @@ def _one(place: int) -> Places:
 
 def _evaluate(
     spark: SparkSession, constants: Sequence[tuple[str, str]], keys: Mapping[str, Key]
-) -> dict[tuple[str, str], AnyValue]:
+) -> dict[tuple[str, str], Any]:
     """Return the value of each constant as a key of its column; NULL, errors and other types are missing."""
-    found: dict[tuple[str, str], AnyValue] = {}
+    found: dict[tuple[str, str], Any] = {}
     for start in range(0, len(constants), _AT_ONCE):
         batch = constants[start : start + _AT_ONCE]
         try:
@@ -250,7 +250,7 @@ def _evaluate(
 
 def _evaluate_batch(
     spark: SparkSession, constants: Sequence[tuple[str, str]], keys: Mapping[str, Key]
-) -> dict[tuple[str, str], AnyValue]:
+) -> dict[tuple[str, str], Any]:
     with unlogged():
         types = spark.sql(f"SELECT {', '.join(f'({sql}) AS c{n}' for n, (_, sql) in enumerate(constants))}").schema
         usable = [
@@ -274,7 +274,7 @@ def _key_sql(key: Key, name: str) -> str:
     return key_of(ResolvedColumn((name,), key.column.data_type)).sampled
 
 
-def _look_up(spark: SparkSession, lookup: Lookup, keys: Mapping[str, Key]) -> Sequence[AnyValue] | None:
+def _look_up(spark: SparkSession, lookup: Lookup, keys: Mapping[str, Key]) -> Sequence[Any] | None:
     """Return the keys that a lookup finds, as keys of its column; None if they are too many, or it fails."""
     key = keys[lookup.column]
     cast = f"try_cast(v AS {key.column.data_type.simpleString()}) AS v"

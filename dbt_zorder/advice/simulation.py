@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from dbt_zorder.advice.condition import Either, Every
 from dbt_zorder.curve.ranks import Ranks
 from dbt_zorder.curve.tree import Forest, descend, grow
 from dbt_zorder.layout.file_count import files_of_parts
@@ -39,21 +41,7 @@ class Ranges:
         return cls(column, found, found)
 
 
-@dataclass(frozen=True)
-class All:
-    """A conjunction: a row must match every term."""
-
-    terms: tuple[Test, ...]
-
-
-@dataclass(frozen=True)
-class Any:
-    """A disjunction: a row must match at least one term."""
-
-    terms: tuple[Test, ...]
-
-
-Test = Ranges | All | Any
+Test: TypeAlias = "Ranges | Every[Test] | Either[Test]"
 
 
 @dataclass(frozen=True)
@@ -245,9 +233,9 @@ def match(test: Test, boxes: Boxes, covered: frozenset[int]) -> npt.NDArray[np.b
         boxes: bounds of files.
         covered: numbers of the columns that have statistics.
     """
-    if isinstance(test, All | Any):
+    if isinstance(test, Every | Either):
         found = [match(term, boxes, covered) for term in test.terms]
-        both = np.logical_and if isinstance(test, All) else np.logical_or
+        both = np.logical_and if isinstance(test, Every) else np.logical_or
         return np.asarray(both.reduce(found), dtype=np.bool_)
     if test.column not in covered:
         return np.ones(len(boxes.rows), dtype=np.bool_)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from dbt_zorder.advice.advice import Advice, advise
-from dbt_zorder.advice.simulation import All, Candidate, Ranges, Read, SampledTable, Test, lay_out, match, predict
+from dbt_zorder.advice.condition import Every
+from dbt_zorder.advice.simulation import Candidate, Ranges, Read, SampledTable, Test, lay_out, match, predict
 
 ROWS = 20_000
 RANDOM = np.random.default_rng(7)
@@ -174,7 +175,7 @@ def test_no_file_with_a_match_is_left_out() -> None:
         boxes = lay_out(on, candidate)
         assert boxes.rows.sum() == pytest.approx(1)
         for rank in (1, 77, 500):
-            test = All((equal(0, rank), between(1, 1, 10_000)))
+            test = Every((equal(0, rank), between(1, 1, 10_000)))
             rows = (on.ranks[:, 0] == rank) & (on.ranks[:, 1] <= 10_000)
             assert boxes.rows[match(test, boxes, frozenset({0, 1}))].sum() >= rows.mean()
 
