@@ -168,7 +168,7 @@ def test_a_table_that_is_none_of_ours_yet_gets_new_fields(spark: SparkSession, d
 
 def test_a_value_that_does_not_fit_changes_nothing(spark: SparkSession, table: TableName) -> None:
     large = (OLD[0], "array(named_struct('x', id * 100000000000, 'y', 'y')) AS r", OLD[2])
-    with pytest.raises(Exception, match=r"A value of column r\.element\.x does not fit into int: 20000000000000"):
+    with pytest.raises(Exception, match=r"A value of column r\.element\.x does not fit into int: 2\d+"):
         go(spark, wanted(table), rows(200, 230, large))
     small = (OLD[0], "array(named_struct('x', 1Y, 'y', 'y')) AS r", OLD[2])
     with pytest.raises(Exception, match=r"A value of column r\.element\.x does not fit into tinyint: 1\d\d"):
