@@ -47,6 +47,7 @@ class Grammar:
             makers += [self._time_function] * 8 if kind in _TIMES else []
         if kind == "string":
             makers += [self._like] * 6
+            makers += [self._letter_case] * 2 if self.functions and name != "lc" else []
         if kind == "boolean":
             makers = [self._boolean]
         if kind in {"date", "timestamp", "timestamp_ntz"}:
@@ -172,6 +173,24 @@ class Grammar:
         if form < 0.9:
             return f"{negated}startswith({name}, {quote_string(value[: rng.randint(0, len(value))])})"
         return f"{name} {negated}{rng.choice(['ILIKE', 'LIKE'])} {quote_string('%' + cut.replace(chr(92), '') + '%')}"
+
+    def _letter_case(self, name: str) -> str:
+        rng, value = self.rng, self.raw(name)
+        function = rng.choice(["lower", "upper", "lcase", "ucase"])
+        folded = value.upper() if function[0] == "u" else value.lower()
+        cut = folded[: rng.randint(1, max(1, len(folded)))]
+        pattern = quote_string(cut.replace("%", r"\%").replace("_", r"\_") + "%")
+        others = ", ".join(quote_string(self.raw(name)) for _ in range(rng.choice([0, 1, 3])))
+        folded, cut = quote_string(folded), quote_string(cut)
+        forms = [
+            f"{function}({name}) = {folded}",
+            f"{folded} <=> {function}({name})",
+            f"{function}({name}) IN ({folded}{', ' if others else ''}{others})",
+            f"{function}({name}) LIKE {pattern}",
+            f"startswith({function}({name}), {cut})",
+            f"{name} ILIKE {pattern}",
+        ]
+        return rng.choice(["", "", "NOT "]) + rng.choice(forms)
 
     def _cast(self, name: str) -> str:
         kind = self.kind(name)

@@ -214,6 +214,10 @@ MUTANTS: list[tuple[str, str, str]] = [
     ("condition.translate", "return value if own == common else Cast(value, type_ddl(common))", "return value"),
     ("condition.translate", "negated=negated == wanted", "negated=negated"),
     ("condition.like", ' or "|" in pattern', ""),
+    ("condition.letter_case", "(letter.upper(), letter.lower(), *_", "(letter, *_"),
+    ("condition.letter_case", '*_OTHERS[fold].get(letter, "")', '*""'),
+    ("condition.letter_case", "if letter in _LAST[fold]:", "if False:"),
+    ("condition.letter_case", "for one in found for each in letters", "for one in found[:1] for each in letters"),
     ("condition.like", "        prefix = prefix[:-1]", "        pass"),
     ("condition.cases", "nulls = [IsNull(value) for", "nulls = [IsNull(value, negated=True) for"),
     (
@@ -253,5 +257,5 @@ MUTANTS: list[tuple[str, str, str]] = [
     ),
 ]
 
-CI_SHARE = [3, 9, 12, 17, 30, 36, 54, 99, 107]
+CI_SHARE = [3, 9, 12, 17, 30, 36, 54, 95, 103, 111]
 """One of each kind, run with every test run."""

@@ -26,6 +26,7 @@ from tests.soundness.mutants import MUTANTS
 ORDER = [
     "condition.types",
     "condition.like",
+    "condition.letter_case",
     "condition.operand",
     "condition.condition",
     "condition.times",
@@ -129,6 +130,14 @@ OF_FUNCTIONS += [
 OF_FUNCTIONS += [f"{c} RLIKE '{p}'" for c in ("s", "vc") for p in ("^pre_10?$", "^ab?", "^b|a", "^zz*", "^pre_1")] + [
     f"NOT (s RLIKE '{p}')" for p in ("^ab", "^a$", "^pre_1", "^pre_1$")
 ]
+OF_FUNCTIONS += [
+    f"{made} = '{text}'"
+    for c in ("s", "vc")
+    for made, text in (
+        (f"lower({c})", "bob"), (f"lower({c})", "bobby"), (f"upper({c})", "BOC"), (f"lower({c})", "kg"), (f"upper({c})", "SSX"), (f"upper({c})", "FIX"),
+        (f"lower({c})", "i\u0307x"), (f"upper({c})", "IX"), (f"lower({c})", "Bob"), (f"upper({c})", "\u212aG"),
+    )
+]  # fmt: skip
 OF_FUNCTIONS += [
     "coalesce(i32, 'x') < '11'", "coalesce(i32, 'x') > '5'", "coalesce(i32, n1) = 1", "coalesce(n1, 9) = 9", "coalesce(n1, 9) = 2", "nullif(n1, 2) = 1",
     "nullif(n1, 2) IS NULL", "if(n1 = 2, i32, n2) = 3", "if(n1 = 2, 0, 1) = 1", "CASE WHEN n1 = 2 THEN 0 ELSE 1 END = 1", "CASE WHEN n1 = 1 THEN 'x' END = 'x'",

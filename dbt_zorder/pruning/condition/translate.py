@@ -12,7 +12,14 @@ from dbt_zorder.pruning.condition import atoms
 from dbt_zorder.pruning.condition.bounds import cast, is_cast, read_operand
 from dbt_zorder.pruning.condition.cases import branches, find_conditional, not_true
 from dbt_zorder.pruning.condition.condition import All, Any, Atom, Unknown
-from dbt_zorder.pruning.condition.constants import is_constant, is_null, is_repeatable, unknown_reason
+from dbt_zorder.pruning.condition.constants import (
+    compared_constants,
+    is_constant,
+    is_null,
+    is_repeatable,
+    unknown_reason,
+)
+from dbt_zorder.pruning.condition.letter_case import find_prefixes
 from dbt_zorder.pruning.condition.like import REPLACEMENT, Tail, split_pattern, split_regex
 from dbt_zorder.pruning.condition.operand import Operand, StatsNames
 from dbt_zorder.pruning.condition.types import Family, Rules, comparable, comparable_in_list, family, sorts_alike
@@ -86,8 +93,10 @@ class Translator:
         found = self._atom(node, negated) if by_pairs or is_repeatable(node) else None
         if found is None:
             found = self._constant(node, negated) or self._cases(node, negated)
-        if found is None and self.single_values:
-            found = self._single_value(node, negated)
+        if found is None:
+            single = self._single_value(node, negated) if self.single_values else None
+            prefixed = None if negated else self._letter_case(node)
+            found = All((single, prefixed)) if single and prefixed else single or prefixed
         return found or Unknown(_text(node, negated), self._reason(node))
 
     def _atom(self, node: Node, negated: bool) -> Atom | Unknown | All | Any | None:
@@ -217,6 +226,8 @@ class Translator:
         operand = self._operand(node.child)
         if operand is None or family(operand.data_type) is not Family.STRING or not isinstance(node.pattern, Text):
             return None
+        if node.ignores_case:
+            return None
         kind = self.types.get(to_sql(node.pattern))
         pattern = split_pattern(node.pattern.value, node.escape)
         if kind is None or family(kind) is not Family.STRING or pattern is None:
@@ -232,6 +243,19 @@ class Translator:
             return None
         rule = atoms.not_starts_with if negated else atoms.starts_with
         return self._make(node, negated, rule(operand, pattern.prefix), operand)
+
+    def _letter_case(self, node: Node) -> Atom | None:
+        """Return an atom for ``lower(c) = 'bob'`` and ``c ILIKE 'bob%'``, by the ways in which such a text begins."""
+        found = find_prefixes(node) if is_repeatable(node) else None
+        operand = None if found is None else self._operand(found[0])
+        if found is None or operand is None or family(operand.data_type) is not Family.STRING:
+            return None
+        kinds = [self.types.get(to_sql(constant)) for constant in compared_constants(node)]
+        if any(kind is None or family(kind) is not Family.STRING for kind in kinds):
+            return None
+        return self._make(
+            node, False, " OR ".join(f"({atoms.starts_with(operand, prefix)})" for prefix in found[1]), operand
+        )
 
     def _number_text(self, side: Node, op: str, values: Sequence[Node], negated: bool, shown: Node) -> Atom | None:
         """Return an atom for ``CAST(number AS STRING) = '42'``: only a number in its one spelling has an equal."""

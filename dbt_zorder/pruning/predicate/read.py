@@ -169,12 +169,12 @@ def _like(e: Expr, names: Names) -> Node | None:
     escape = None
     if isinstance(e, exp.Escape):
         mark = e.expression
-        if not (isinstance(e.this, exp.Like) and isinstance(mark, exp.Literal) and mark.is_string):
+        if not (isinstance(e.this, exp.Like | exp.ILike) and isinstance(mark, exp.Literal) and mark.is_string):
             return None
         escape, e = mark.this, e.this
     if not _only(e, "this", "expression", "negate") or isinstance(e.expression, exp.Any | exp.All):
         return None
-    like = Like(_node(e.this, names), _node(e.expression, names), escape)
+    like = Like(_node(e.this, names), _node(e.expression, names), escape, isinstance(e, exp.ILike))
     return Not(like) if e.args.get("negate") else like
 
 
@@ -256,6 +256,7 @@ _READERS: dict[type[Expr], Callable[[Any, Names], Node | None]] = {
     exp.In: _in,
     exp.Tuple: _tuple,
     exp.Like: _like,
+    exp.ILike: _like,
     exp.Escape: _like,
     exp.Column: _column,
     exp.Literal: _literal,

@@ -139,11 +139,12 @@ class Row(Node):
 
 @dataclass(frozen=True)
 class Like(Node):
-    """``child LIKE pattern ESCAPE escape``."""
+    """``child LIKE pattern ESCAPE escape``, or ``ILIKE`` if it ignores the case of letters."""
 
     child: Node
     pattern: Node
     escape: str | None = None
+    ignores_case: bool = False
 
 
 @dataclass(frozen=True)
@@ -266,7 +267,8 @@ def _operator(node: Node, sql: Callable[[Node], str], is_not_null: bool) -> str 
             return f"{sql(node.child)} IN ({', '.join(sql(value) for value in node.values)})"
         case Like():
             escape = "" if node.escape is None else f" ESCAPE {quote_string(node.escape)}"
-            return f"{sql(node.child)} LIKE {sql(node.pattern)}{escape}"
+            word = "ILIKE" if node.ignores_case else "LIKE"
+            return f"{sql(node.child)} {word} {sql(node.pattern)}{escape}"
         case IsNull():
             if not node.negated:
                 return f"{sql(node.child)} IS NULL"

@@ -42,6 +42,10 @@ PRUNED = [
     ("case when a < 5 then 'x' when a > 995 then 'y' end = 'y'", 1),
     ("substr(s, 1, 4) = 'k004'", 1),
     ("s rlike '^k004'", 1),
+    ("s ilike 'K004%'", 1),
+    ("lower(s) = 'k0042'", 1),
+    ("upper(s) like 'J%'", 0),
+    ("lcase(s) in ('bob', 'k0042')", 1),
     ("'x' || s = 'xk0042'", 1),
     ("cast(a as string) = '42'", 1),
     ("cast(b as string) in ('42', '043', 'x')", 1),
@@ -80,7 +84,7 @@ def test_a_plain_statement_reads_few_files_too(spark: SparkSession, table: str) 
 @pytest.mark.parametrize(
     "predicate",
     [
-        "upper(s) = 'K0042'",
+        "reverse(s) = '2400k'",
         "concat(s, 'x') = 'k0042x'",
         "date_format(ts, 'MM-yyyy') = '11-2023'",
         "s rlike '^k004|^k005'",
