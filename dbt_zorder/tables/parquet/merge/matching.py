@@ -25,6 +25,7 @@ from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.stats.collect import file_metadata
 from dbt_zorder.tables.merge import Merge, MergeColumns, has_equality
 from dbt_zorder.tables.parquet.bucket_files import bucket_of
+from dbt_zorder.tables.parquet.merge.small_side import sent_whole
 from dbt_zorder.tables.parquet.merge.source import ROW, NumberedRows
 from dbt_zorder.tables.schema_change import conform
 
@@ -84,7 +85,7 @@ def match(target: DataFrame, source: NumberedRows, columns: MergeColumns, merge:
     Raises:
         ConfigError: Spark cannot read a predicate.
     """
-    dest, batch = target.alias(TARGET), source.rows.alias(SOURCE)
+    dest, batch = target.alias(TARGET), sent_whole(source.rows, source.rows.count()).alias(SOURCE)
     keys = [f"{SOURCE}.{key.sql} = {TARGET}.{key.sql}" for key in columns.keys]
     predicates = [f"({predicate}\n)" for predicate in merge.predicates]
     place = [f.expr(f"{TARGET}.{name}") for name in (FILE, POSITION)]
@@ -105,10 +106,15 @@ def match(target: DataFrame, source: NumberedRows, columns: MergeColumns, merge:
         raise ConfigError(msg) from exc
     same = [_same(name, source.rows.schema[name].dataType) for name in columns.updated]
     changed = f"NOT ({' AND '.join(same)})" if same else "false"
-    values = [
-        f.expr(f"{SOURCE}.{quote_name(name)}").alias(value_of(number)) for number, name in enumerate(columns.updated)
-    ]
-    return pairs.select(*place, f.expr(changed).alias(CHANGED), f.expr(f"{SOURCE}.{ROW}").alias(ROW), *values)
+    values = [(value_of(number), f.expr(f"{SOURCE}.{quote_name(name)}")) for number, name in enumerate(columns.updated)]
+    found = pairs.select(
+        *place,
+        f.expr(changed).alias(CHANGED),
+        f.expr(f"{SOURCE}.{ROW}").alias(ROW),
+        *(value.alias(name) for name, value in values),
+    )
+    # the values of unchanged rows are not read again
+    return found.select(FILE, POSITION, CHANGED, ROW, *(f.when(f.col(CHANGED), f.col(n)).alias(n) for n, _ in values))
 
 
 def _same(name: str, data_type: DataType) -> str:

@@ -11,10 +11,8 @@ from pyspark.sql import functions as f
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.tables.merge import MergeColumns
 from dbt_zorder.tables.parquet.merge.matching import CHANGED, FILE, POSITION, value_of
+from dbt_zorder.tables.parquet.merge.small_side import sent_whole
 from dbt_zorder.tables.parquet.merge.source import ROW, NumberedRows
-
-_MOST_BROADCAST = 200_000
-"""Maximum number of changed rows that each task gets whole; a shuffle of the rewritten files costs more below it."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +66,8 @@ def rows_after(
         deletes: whether a changed row is deleted.
     """
     changes = pairs.where(CHANGED)
-    if changed <= _MOST_BROADCAST:
-        changes = f.broadcast(changes)
     if deletes:
-        rows = target.join(changes, [FILE, POSITION], "left_anti")
+        rows = target.join(sent_whole(changes, changed), [FILE, POSITION], "left_anti")
         return rows.select(*map(quote_name, names))
     numbers = {name: number for number, name in enumerate(columns.updated)}
     after = [
@@ -80,4 +76,4 @@ def rows_after(
         else f.expr(quote_name(name))
         for name in names
     ]
-    return target.join(changes.drop(ROW), [FILE, POSITION], "left").select(*after)
+    return target.join(sent_whole(changes.drop(ROW), changed), [FILE, POSITION], "left").select(*after)
