@@ -42,7 +42,7 @@ from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.stats.store import load_sizes, write_stats
 from dbt_zorder.stats.summary import Summary, add_up, gather
 from dbt_zorder.tables.build import warn_of_many, written
-from dbt_zorder.tables.parquet.analyze import analyze_again, analyzed
+from dbt_zorder.tables.parquet.analyze import Analyzed, analyze_again, analyzed
 from dbt_zorder.tables.parquet.bucket_files import check_ids, name_buckets, with_buckets
 from dbt_zorder.tables.parquet.changed_files import watch
 from dbt_zorder.tables.parquet.conflicts import beside_vacuum, check_base, check_served, check_version, verify
@@ -103,7 +103,6 @@ def build(
     base = info or describe(spark, request.table)
     check_free(spark, request.table, PREVIOUS_SUFFIX, NEXT_SUFFIX, STATS_SUFFIX)
     statistics = analyzed(spark, request.table, base)
-    definition = definition_for(df, request)
     root = root_of(spark, request.table, request.location_root)
     check_folder(spark, root)
     _check_outside_managed(root, base, request)
@@ -120,11 +119,30 @@ def build(
             owner.refused,
         )
     guard = guard or watch(spark, request.table, base)
-    version = new_version()
-    path = f"{root}/{version}"
-    clock = Clock()
+    definition, path = definition_for(df, request), f"{root}/{new_version()}"
     rows, placed = with_buckets(readable_partitions(df, request), request)
     commit = VersionCommit(rows, placed, definition, base, path, owner, None if shared is None else shared.state)
+    return _carry_out(commit, df, request, guard, shared, statistics)
+
+
+def _carry_out(
+    commit: VersionCommit,
+    df: DataFrame,
+    request: BuildRequest,
+    guard: Callable[[], None],
+    shared: SharedFiles | None,
+    statistics: Analyzed | None,
+) -> BuildReport:
+    """Write a new version, check it, and swap it in.
+
+    Args:
+        commit: the new version.
+        df, request, guard, shared: as for ``build``.
+        statistics: statistics that the table has in the catalog.
+    """
+    spark, definition, base, path, owner = df.sparkSession, commit.definition, commit.base, commit.path, commit.owner
+    root, _, version = path.rpartition("/")
+    rows, placed, clock = commit.df, commit.request, Clock()
     try:
         with written(rows, placed, commit, clock) as done:
             assert done is not None
