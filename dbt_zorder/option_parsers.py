@@ -27,6 +27,8 @@ _RESERVED = {
 }
 """Table properties that Spark's CREATE TABLE refuses, and the alternative to each."""
 
+AUTO = "auto"
+"""Value that leaves the number of buckets to a build."""
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -194,16 +196,19 @@ def positive_integer(value: Any) -> int:
     return int(value)
 
 
-def buckets(value: Any) -> int:
-    """Return a number of buckets, and raise ValueError for any other value."""
+def buckets(value: Any) -> int | str:
+    """Return a number of buckets, or ``auto``; raise ValueError for any other value."""
+    if value == AUTO:
+        return AUTO
     if not is_count(value) or not 2 <= value <= MOST_BUCKETS:
-        msg = f"it must be a whole number from 2 to {MOST_BUCKETS:,}."
+        hint = did_you_mean(value, (AUTO,)) if isinstance(value, str) else ""
+        msg = f"it must be '{AUTO}', or a whole number from 2 to {MOST_BUCKETS:,}.{hint}"
         raise ValueError(msg)
     return int(value)
 
 
-def hash_index(owner: str, key: tuple[str, ...], number: int | None) -> HashIndex | None:
-    """Return the hash index of a key and a number of buckets, None without both.
+def hash_index(owner: str, key: tuple[str, ...], number: int | str | None) -> HashIndex | None:
+    """Return the hash index of a key and a result of ``buckets``, None without both.
 
     Raises:
         ConfigError: one is given without the other. The message begins with ``owner``.
@@ -214,7 +219,7 @@ def hash_index(owner: str, key: tuple[str, ...], number: int | None) -> HashInde
         given, missing = ("clustered_by", "buckets") if key else ("buckets", "clustered_by")
         msg = f"{owner}{given} is set without {missing}; a hash index needs both."
         raise ConfigError(msg)
-    return HashIndex(key, number)
+    return HashIndex(key, number if isinstance(number, int) else None)
 
 
 def are_hours(value: object) -> bool:

@@ -91,15 +91,20 @@ class BuildRequest:
 
     @property
     def placing(self) -> LayoutSpec:
-        """The specification by which rows are placed: buckets are partitions, which share the number of files."""
+        """The specification by which rows are placed: buckets are partitions, which share the number of files.
+
+        Before the number of buckets is chosen, all files count as those of one bucket.
+        """
         spec, index = self.spec, self.hash_index
         if index is None:
             return spec
-        files = None if spec.files is None else -(-spec.files // index.buckets)
+        files = None if spec.files is None else -(-spec.files // (index.buckets or 1))
         return replace(spec, partition_by=[*spec.partition_by, BUCKET], files=files)
 
     def buckets_in(self, schema: StructType, *, sensitive: bool) -> tuple[list[str], int]:
-        """Return the names of the hash index's columns in a schema, and its number of buckets; none and 0 without one.
+        """Return the names of the hash index's columns in a schema, and its number of buckets.
+
+        Without an index there are no names, and the number is 0. It is 0, too, until a build chooses it.
 
         Raises:
             ColumnError: ``HashIndex.columns`` raised it.
@@ -107,7 +112,7 @@ class BuildRequest:
         index = self.hash_index
         if index is None:
             return [], 0
-        return [column.name for column in index.columns(schema, sensitive=sensitive)], index.buckets
+        return [column.name for column in index.columns(schema, sensitive=sensitive)], index.buckets or 0
 
     def comment_of(self, name: str, *, sensitive: bool = False) -> str:
         """Return the comment of a column. A comment for the name's exact case has priority."""

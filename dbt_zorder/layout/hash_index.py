@@ -6,6 +6,7 @@ a value of the key, and joins or groups by the key without a shuffle. Hudi's RFC
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -36,11 +37,11 @@ class HashIndex:
 
     Attributes:
         by: columns of the key, as the user wrote them.
-        buckets: number of buckets, from 2 to ``MOST_BUCKETS``.
+        buckets: number of buckets, from 2 to ``MOST_BUCKETS``; None lets a build choose it by ``fitting_buckets``.
     """
 
     by: Sequence[str]
-    buckets: int
+    buckets: int | None
 
     @classmethod
     def of_names(cls, names: Sequence[str], buckets: int) -> HashIndex | None:
@@ -60,8 +61,36 @@ class HashIndex:
 
     def bucket_sql(self, schema: t.StructType, *, sensitive: bool) -> str:
         """Return SQL text of a row's bucket: what Spark's bucketed scan and ``HashPartitioning`` compute."""
+        assert self.buckets is not None
         columns = ", ".join(column.sql for column in self.columns(schema, sensitive=sensitive))
         return f"pmod(hash({columns}), {self.buckets})"
+
+
+def fitting_buckets(files: Sequence[int], columns: int, now: int) -> int:
+    """Return the number of buckets that costs the clustering columns what the key costs as one more of them.
+
+    Of F files that are boxes in d columns, a point query reads F^((d-1)/d). N buckets make that N^(1/d) times as many.
+    With N = F^(1/(d+1)), it reads F^(d/(d+1)) files, like a table of boxes in d + 1 columns.
+
+    Args:
+        files: number of files in each partition, without buckets.
+        columns: number of clustering columns.
+        now: number of buckets that the table has, which never becomes less; 0 for none.
+
+    Returns:
+        A power of two, at least 2; or ``now``.
+    """
+    mean = max(1.0, sum(files) / max(1, len(files)))
+    return int(max(now, 2, 2 ** round(math.log2(mean) / (columns + 1))))
+
+
+def splits_into(now: int, wanted: int) -> bool:
+    """Return whether each of ``now`` buckets can be split into equal parts, so that there are ``wanted``.
+
+    The hash modulo 2N, taken modulo N, is the hash modulo N: bucket b becomes b and b + N.
+    """
+    times = wanted // now if now and wanted % now == 0 else 0
+    return times > 1 and times & (times - 1) == 0
 
 
 def _check(column: ResolvedColumn) -> None:

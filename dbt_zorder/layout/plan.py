@@ -129,8 +129,7 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known_keys: KnownKeys = None) -> 
         ColumnError, ConfigError: as for ``keys_for``.
     """
     keys = keys_for(df, spec)
-    sensitive = case_sensitive(df.sparkSession)
-    partition_columns = [resolve(name, df.schema, sensitive=sensitive).sql for name in spec.partition_by]
+    partition_columns = _partition_columns(df, spec)
     hashed = partition_hash(partition_columns) if partition_columns else None
     curve = curve_of(spec.curve, spec.encoding, len(keys))
     sampled = sampled_keys(curve, keys)
@@ -156,6 +155,17 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known_keys: KnownKeys = None) -> 
     return _grow(drawn, files, row_bytes)
 
 
+def count_files(df: DataFrame, spec: LayoutSpec) -> list[int]:
+    """Count the rows of a query, and return the number of files that a layout would make of each partition.
+
+    Raises:
+        ColumnError, ConfigError: as for ``keys_for``; or there are too many files.
+    """
+    keys, columns = keys_for(df, spec), _partition_columns(df, spec)
+    _, counts = _count(df, partition_hash(columns) if columns else None, None, None)
+    return _files(df, spec, keys, counts)[0]
+
+
 def resize_plan(plan: Plan, row_bytes: float) -> Plan:
     """Return a plan over the same sample, for a new size of a row in bytes.
 
@@ -168,6 +178,12 @@ def resize_plan(plan: Plan, row_bytes: float) -> Plan:
     files = files_of_parts(counts, row_bytes, target)
     _check_file_limit(files, spec)
     return _grow(drawn, files, row_bytes)
+
+
+def _partition_columns(df: DataFrame, spec: LayoutSpec) -> list[str]:
+    """Return SQL names of the partition columns."""
+    sensitive = case_sensitive(df.sparkSession)
+    return [resolve(name, df.schema, sensitive=sensitive).sql for name in spec.partition_by]
 
 
 def _grow(drawn: Drawn, files: Sequence[int], row_bytes: float) -> Plan:

@@ -171,8 +171,11 @@ def after_batch(
     version: str,
     measured: Callable[[], Overlap],
     rewritten: Callable[[], BuildReport] | None,
+    split: Callable[[], BuildReport] | None = None,
 ) -> IncrementReport:
-    """Measure a table after a batch, and rewrite it if that is due; a failure of either is only logged.
+    """Measure a table after a batch, and rewrite it if that is due, or else split its files if that is wanted.
+
+    A failure of any of these is only logged.
 
     Args:
         report: result of the batch.
@@ -180,6 +183,7 @@ def after_batch(
         version: version of the table now.
         measured: function that measures the table.
         rewritten: function that rewrites the table; None if no rewrite is wanted.
+        split: function that splits the table's files by more buckets; None if the model asks for no others.
 
     Raises:
         LostRowsError: the rewrite replaced a commit of another run.
@@ -190,16 +194,18 @@ def after_batch(
         _LOG.warning("the stats of %s could not be read after the append: %s", table, in_one_line(exc))
         return IncrementReport(report, None, None, version)
     _LOG.debug("%s: a point query reads %.2f times what it would after a rewrite", table, overlap.ratio)
-    if not (report.files and rewritten is not None and overlap.is_due):
+    change = rewritten if report.files and rewritten is not None and overlap.is_due else split
+    if change is None:
         return IncrementReport(report, None, overlap.now, version)
     try:
-        built = rewritten()
+        built = change()
     except LostRowsError:
         raise
     except Exception as exc:  # the batch is committed: a failed run would be repeated and add it twice
         _LOG.warning(
-            "the rows of this run are in %s; it was due to be built anew, which failed and is left to the next run: %s",
+            "the rows of this run are in %s; it was due to be %s, which failed and is left to the next run: %s",
             table,
+            "split by more buckets" if change is split else "built anew",
             in_one_line(exc),
         )
         return IncrementReport(report, None, overlap.now, version)

@@ -24,6 +24,8 @@ class BuildReport:
             later phases.
         collected: names of the old versions that were deleted.
         written: figures of the files that the build wrote; None if it wrote all of them.
+        splits: whether the files of the version before were split by more buckets, each by itself.
+        buckets: number of buckets as text, where it differs from that of the table before or was chosen by the build.
     """
 
     version: str
@@ -31,6 +33,13 @@ class BuildReport:
     seconds: Mapping[str, float]
     collected: Sequence[str]
     written: Summary | None = None
+    splits: bool = False
+    buckets: str = ""
+
+    @property
+    def change(self) -> str:
+        """Return what was done to a table after its batch."""
+        return ", ".join(filter(None, ["files split" if self.splits else "table rewritten", self.buckets]))
 
 
 @dataclass(frozen=True)
@@ -89,7 +98,8 @@ class IncrementReport:
 
     Attributes:
         appended: result of the batch; None if the table was rebuilt together with it.
-        built: result of the build, if the run built the table: with the batch, or after it because a rewrite was due.
+        built: result of the build, if the run built the table: with the batch, or after it because a rewrite was due or
+            the model asks for more buckets.
         table: figures of the table now; None if it has no stats, or if no rows came and the format was not asked.
         version: version that is served now.
         merged: what a merge did; None if the batch was only added.
@@ -118,6 +128,7 @@ class OptimizeReport:
         touched: number of files that an equality query reads now, by clustering column.
         touched_after: the same number after the rewrite.
         version: the new version; empty for a dry run.
+        buckets: number of buckets by which the files are split; 0 if the rows are clustered anew.
     """
 
     table: str
@@ -127,12 +138,20 @@ class OptimizeReport:
     touched: Mapping[str, float]
     touched_after: Mapping[str, float]
     version: str = ""
+    buckets: int = 0
 
     @classmethod
     def of(cls, table: TableName, found: Overlap) -> OptimizeReport:
         """Return the expected effect of a rewrite."""
         now = found.now
         return cls(str(table), now.files, now.bytes, found.files_after, now.point_query_files, found.touched_after)
+
+    @classmethod
+    def of_split(cls, table: TableName, found: Overlap, buckets: int, times: int) -> OptimizeReport:
+        """Return the expected effect of a split of each file into ``times`` files, for so many buckets."""
+        now = found.now
+        touched = {column: mean * times for column, mean in now.point_query_files.items()}
+        return replace(cls.of(table, found), files_after=now.files * times, touched_after=touched, buckets=buckets)
 
     def done(self, after: BuildReport) -> OptimizeReport:
         """Return the actual effect of the rewrite."""
@@ -141,8 +160,11 @@ class OptimizeReport:
 
     def __str__(self) -> str:
         was = "was" if self.files == 1 else "were"
-        done = f"{was} rewritten into" if self.version else "would be rewritten into about"
-        head = f"{self.table}: {counted(self.files, 'file')} of {size_text(self.bytes)} {done} {self.files_after:,}."
+        verb = "split" if self.buckets else "rewritten"
+        done = f"{was} {verb} into" if self.version else f"would be {verb} into about"
+        aim = f", for {self.buckets} buckets" if self.buckets else ""
+        size = size_text(self.bytes)
+        head = f"{self.table}: {counted(self.files, 'file')} of {size} {done} {self.files_after:,}{aim}."
         parts = [
             f"  a point query on {column} {'read' if self.version else 'reads'} {self._touched(column)} "
             f"files, {'and reads' if self.version else 'and would read about'} {after:,.1f}"
@@ -198,7 +220,8 @@ class Outcome:
             phases.
         appended: whether rows were added to the existing ones; None if the table was built.
         replaced: number of files in the partitions that a batch replaced; None if the table was built.
-        rewritten: whether the table was rewritten after a batch because that was due; None if it was built.
+        rewritten: whether the table was written once more after a batch, because a rewrite was due or the model asks
+            for more buckets; None if it was built.
         merged: what a merge did to rows and files; None if rows were only added.
     """
 
@@ -222,7 +245,7 @@ class Outcome:
         """Return the outcome of a build."""
         summary = report.summary
         return cls(
-            line=table_line(summary.files, summary.point_query_files),
+            line=", ".join(filter(None, [table_line(summary.files, summary.point_query_files), report.buckets])),
             rows=summary.rows,
             files=summary.files,
             bytes=summary.bytes,
@@ -243,10 +266,11 @@ class Outcome:
                 return replace(now, line=line, rows=merged.changed, appended=False, rewritten=False, merged=merged)
             what = "built anew with the new rows" if built.summary.rows else "built anew"
             return replace(now, line=f"{what}, {now.line}", appended=False, rewritten=False)
+        change = built.change if built is not None else ""
         if merged is None:
-            line = append_line(batch.rows, batch.files, batch.removed, table, rewritten=built is not None)
+            line = append_line(batch.rows, batch.files, batch.removed, table, change)
         else:
-            line = merge_line(merged, batch.files, table, rewritten=built is not None)
+            line = merge_line(merged, batch.files, table, change)
         return cls(
             line=line,
             rows=batch.rows if merged is None else merged.changed,
@@ -262,28 +286,35 @@ class Outcome:
         )
 
 
-def merge_line(merged: MergeReport, files: int, table: Summary | None, *, rewritten: bool) -> str:
+def buckets_text(before: int, now: int, *, chosen: bool) -> str:
+    """Return ``8 buckets in place of 4``, or ``4 buckets`` if the build chose that number; else an empty text."""
+    if before and now and before != now:
+        return f"{now} buckets in place of {before}"
+    return f"{now} buckets" if chosen else ""
+
+
+def merge_line(merged: MergeReport, files: int, table: Summary | None, change: str = "") -> str:
     """Return ``3 inserted, 1 updated, 2 of 16 files replaced by 3, now 17 files, point query on ...``."""
     if not merged.changed:
         return f"{merged}, nothing written"
     before = merged.rewritten + merged.shared
     parts = [str(merged), f"{merged.rewritten} of {counted(before, 'file')} replaced by {files}"]
-    if rewritten:
-        parts.append("table rewritten")
+    if change:
+        parts.append(change)
     if table is not None:
         parts.append("now " + table_line(table.files, table.point_query_files))
     return ", ".join(parts)
 
 
-def append_line(rows: int | None, files: int, replaced: int, table: Summary | None, *, rewritten: bool) -> str:
+def append_line(rows: int | None, files: int, replaced: int, table: Summary | None, change: str = "") -> str:
     """Return ``500 rows appended in 1 file, now 17 files, point query on ...``."""
     if not files and not replaced:
-        return "no new rows, nothing written"
+        return ", ".join(filter(None, ["no new rows", change or "nothing written"]))
     instead = f"in place of {counted(replaced, 'file')}" if replaced else "appended"
     written = counted(files, "file")
     parts = [f"merged, {written} {instead}" if rows is None else f"{counted(rows, 'row')} {instead} in {written}"]
-    if rewritten:
-        parts.append("table rewritten")
+    if change:
+        parts.append(change)
     if table is not None:
         parts.append("now " + table_line(table.files, table.point_query_files))
     return ", ".join(parts)

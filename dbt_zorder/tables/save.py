@@ -51,7 +51,7 @@ def save_table(
     weights: Sequence[float] | Mapping[str, float] | None = None,
     bloom: str | Sequence[str] | None = None,
     clustered_by: str | Sequence[str] | None = None,
-    buckets: int | None = None,
+    buckets: int | str | None = None,
     stats_columns: str | Sequence[str] | None = None,
     file_format: str | None = None,
     options: Mapping[str, Any] | None = None,
@@ -90,7 +90,7 @@ def save_table(
             default.
         bloom: columns with a Parquet bloom filter.
         clustered_by: key of a hash index, see docs/guides/hash-index.md; needs ``buckets``.
-        buckets: number of buckets of the hash index.
+        buckets: number of buckets of the hash index; ``auto`` chooses it by the number of files.
         stats_columns: further columns to keep stats of.
         file_format: ``parquet``, ``delta`` or ``iceberg``; None keeps the table's format, or means ``parquet`` if it
             has none of these.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 from dbt_zorder.engine.choose import RowSource, WriterFor, as_spark_writes
 from dbt_zorder.engine.file_size import sized_layout
@@ -44,6 +44,8 @@ from dbt_zorder.stats.summary import Summary, add_up, gather
 from dbt_zorder.tables.build import warn_of_many, written
 from dbt_zorder.tables.parquet.analyze import Analyzed, analyze_again, analyzed
 from dbt_zorder.tables.parquet.bucket_files import check_ids, name_buckets, with_buckets
+from dbt_zorder.tables.parquet.bucket_number import numbered
+from dbt_zorder.tables.parquet.bucket_split import split_figures, split_layout
 from dbt_zorder.tables.parquet.changed_files import watch
 from dbt_zorder.tables.parquet.conflicts import beside_vacuum, check_base, check_served, check_version, verify
 from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell
@@ -58,7 +60,7 @@ from dbt_zorder.tables.parquet.shared_files import SharedFiles
 from dbt_zorder.tables.parquet.state import ParquetState
 from dbt_zorder.tables.parquet.stats_view import publish_stats
 from dbt_zorder.tables.parquet.swap import Definition, definition_for, publish
-from dbt_zorder.tables.report import BuildReport
+from dbt_zorder.tables.report import BuildReport, buckets_text
 from dbt_zorder.tables.reserved import check_free
 from dbt_zorder.tables.two_step_swap import following_of, restore_if_interrupted
 from dbt_zorder.tables.version import Marker, home_of, new_version, root_of, version_of, write_marker
@@ -73,6 +75,7 @@ def build(
     guard: Callable[[], None] | None = None,
     info: TableInfo | None = None,
     shared: SharedFiles | None = None,
+    split: ParquetState | None = None,
 ) -> BuildReport:
     """Write the result of a query as a new version of a table, and swap it in.
 
@@ -87,6 +90,8 @@ def build(
         info: current catalog description of the table, if just read.
         shared: files of the current version that are part of the new one as well. The rows of the query are then
             clustered by that version's saved layout.
+        split: state of the current version, with its saved layout, if its files are split by more buckets. ``df`` then
+            reads that version in the session of ``session_for_split``.
 
     Raises:
         ColumnError, ConfigError: nothing was read or written, because the request does not fit the query; its root lies
@@ -119,32 +124,41 @@ def build(
             owner.refused,
         )
     guard = guard or watch(spark, request.table, base)
-    definition, path = definition_for(df, request), f"{root}/{new_version()}"
-    rows, placed = with_buckets(readable_partitions(df, request), request)
-    commit = VersionCommit(rows, placed, definition, base, path, owner, None if shared is None else shared.state)
-    return _carry_out(commit, df, request, guard, shared, statistics)
+    state = split if shared is None else shared.state
+    clock = Clock()
+    with numbered(df, request, base, clock) as (query, settled):
+        definition, path = definition_for(query, settled), f"{root}/{new_version()}"
+        rows, placed = with_buckets(readable_partitions(query, settled), settled)
+        kind = VersionCommit if split is None else SplitCommit
+        commit = kind(rows, placed, definition, base, path, owner, state)
+        report = _carry_out(spark, commit, query, settled, guard, shared, statistics, clock)
+    before, is_chosen = 0 if base is None else base.bucket_count, settled is not request
+    buckets = buckets_text(before, definition.buckets, chosen=is_chosen)
+    return replace(report, splits=split is not None, buckets=buckets)
 
 
 def _carry_out(
+    spark: SparkSession,
     commit: VersionCommit,
     df: DataFrame,
     request: BuildRequest,
     guard: Callable[[], None],
     shared: SharedFiles | None,
     statistics: Analyzed | None,
+    clock: Clock,
 ) -> BuildReport:
     """Write a new version, check it, and swap it in.
 
     Args:
+        spark, df, request, guard, shared: as for ``build``, with a number of buckets.
         commit: the new version.
-        df, request, guard, shared: as for ``build``.
         statistics: statistics that the table has in the catalog.
+        clock: measures the phases.
     """
-    spark, definition, base, path, owner = df.sparkSession, commit.definition, commit.base, commit.path, commit.owner
+    definition, base, path, owner = commit.definition, commit.base, commit.path, commit.owner
     root, _, version = path.rpartition("/")
-    rows, placed, clock = commit.df, commit.request, Clock()
     try:
-        with written(rows, placed, commit, clock) as done:
+        with written(commit.df, commit.request, commit, clock) as done:
             assert done is not None
             report_phase("write")  # a run that was cancelled during the write ends here
             with beside_vacuum(spark, request.table, path), clock.phase("stats"):
@@ -159,7 +173,7 @@ def _carry_out(
                 summary = add_up(file_stats, keys)
                 written_now = summary if shared is None else add_up(shared.without(file_stats, path), keys)
                 verify(done.counted, done.layout.rows, written_now)
-                _save_layout(spark, path, done.layout, summary, commit.state)
+                write_tree(spark, path, *commit.saved(done.layout, summary))
         with clock.phase("swap"):
             check_version(spark, path, file_stats)
             if definition.buckets:
@@ -198,8 +212,8 @@ class VersionCommit:
         base: catalog description of the table before; None if it did not exist.
         path: folder of the version.
         owner: owner of the version that is served; None if dbt-zorder did not make that version.
-        state: state of the version whose layout clusters the rows, as it shares files with this one; None if the rows
-            get a layout of their own.
+        state: state of the version whose layout clusters the rows, as it shares files with this one, or its files are
+            split; None if the rows get a layout of their own.
     """
 
     df: DataFrame
@@ -248,12 +262,44 @@ class VersionCommit:
     def settle(self) -> None:
         """Do nothing: no reader sees the version yet."""
 
+    def saved(self, layout: Layout, summary: Summary) -> tuple[Layout, Summary]:
+        """Return the layout and figures to save: those of the version with which it shares files, else its own."""
+        if self.state is not None and self.state.layout is not None and self.state.tree is not None:
+            return self.state.layout, self.state.tree.built
+        return layout, summary
 
-def _save_layout(spark: SparkSession, path: str, layout: Layout, summary: Summary, state: ParquetState | None) -> None:
-    """Save the layout of a version: that of the version with which it shares files, else its own."""
-    if state is not None and state.layout is not None and state.tree is not None:
-        layout, summary = state.layout, state.tree.built
-    write_tree(spark, path, layout, summary)
+
+@dataclass
+class SplitCommit(VersionCommit):
+    """A new version with the rows of the one before, whose files are split by more buckets; see ``bucket_split``."""
+
+    by_spark: bool = True
+
+    def lay_out(self, source: RowSource) -> Layout:
+        """Mark the folder as a version, and return the layout of its rows."""
+        self.open()
+        assert self.state is not None
+        assert self.state.layout is not None
+        return split_layout(self.df, self.state.layout, self._now, self.definition.buckets)
+
+    def write(self, source: RowSource, layout: Layout) -> None:
+        """Write the parts of each file; see ``VersionCommit.write``."""
+        spark = self.df.sparkSession
+        with beside_vacuum(spark, self.request.table, self.path):
+            file_writer(self.df, layout, self.request).parquet(self.path)
+            name_buckets(spark, self.path)
+
+    def saved(self, layout: Layout, summary: Summary) -> tuple[Layout, Summary]:
+        """Return the layout of the rows, and the figures that the last whole build would have with split files."""
+        assert self.state is not None
+        assert self.state.tree is not None
+        return layout, split_figures(self.state.tree.built, self.definition.buckets // self._now)
+
+    @property
+    def _now(self) -> int:
+        """Number of buckets of the version before."""
+        assert self.base is not None
+        return self.base.bucket_count
 
 
 def write_data(source: RowSource, layout: Layout, request: BuildRequest, path: str) -> None:
@@ -270,18 +316,22 @@ def write_rows(request: BuildRequest, layout: Layout, rows: DataFrame, path: str
     spark = rows.sparkSession
     opened, asked = open_files(spark), {}
     clustered = apply_layout(rows, layout, opened)
-    writer = clustered.write.mode("append")
-    # a session limit on rows per file would split files again
-    blooms = bloom_sizes(clustered, request, layout), bloom_options(clustered, request)
-    writer = writer.option("maxRecordsPerFile", 0).options(**{**blooms[0], **request.options, **blooms[1]})
-    if request.spec.partition_by:
-        # by the query's spelling: Spark would name the folders as they are spelled here
-        columns = partition_columns(spark, clustered.schema, request)
-        writer = writer.partitionBy(*(column.name for column in columns))
-        if opened and not as_they_come(layout, opened):
-            asked[OPEN_FILES] = "0"  # Spark sees that the rows are sorted, and does not sort them again
+    if request.spec.partition_by and opened and not as_they_come(layout, opened):
+        asked[OPEN_FILES] = "0"  # Spark sees that the rows are sorted, and does not sort them again
     with settings(spark, asked):
-        writer.parquet(path)
+        file_writer(clustered, layout, request).parquet(path)
+
+
+def file_writer(rows: DataFrame, layout: Layout, request: BuildRequest) -> DataFrameWriter:
+    """Return Spark's writer of rows that lie as the layout wants them, with the options of the request."""
+    # a session limit on rows per file would split files again
+    blooms = bloom_sizes(rows, request, layout), bloom_options(rows, request)
+    writer = rows.write.mode("append").option("maxRecordsPerFile", 0)
+    writer = writer.options(**{**blooms[0], **request.options, **blooms[1]})
+    if not request.spec.partition_by:
+        return writer
+    # by the query's spelling: Spark would name the folders as they are spelled here
+    return writer.partitionBy(*(column.name for column in partition_columns(rows.sparkSession, rows.schema, request)))
 
 
 def _marker(

@@ -30,11 +30,12 @@ from dbt_zorder.tables.batch import (
 )
 from dbt_zorder.tables.parquet.append import append
 from dbt_zorder.tables.parquet.bucket_files import has_same_buckets
+from dbt_zorder.tables.parquet.bucket_number import is_split_wanted, with_table_buckets
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.changed_files import check_unchanged
 from dbt_zorder.tables.parquet.retention.ownership import Owner, served_owner, stamped
 from dbt_zorder.tables.parquet.retention.whole_versions import list_whole
-from dbt_zorder.tables.parquet.rewrite import recover, rewrite
+from dbt_zorder.tables.parquet.rewrite import recover, rewrite, split
 from dbt_zorder.tables.parquet.state import ParquetState, measure, read_state_or_layout
 from dbt_zorder.tables.report import AppendReport, BuildReport, IncrementReport
 from dbt_zorder.tables.rewrite_policy import Overlap
@@ -72,8 +73,9 @@ def increment(
 ) -> IncrementReport:
     """Add a query's rows to a table, as an incremental model does.
 
-    Rows are added in place, through the journal, if the table is z-ordered and keeps its columns and partitions.
-    Otherwise a new version is built of the existing rows and the batch, and swapped in by one catalog call.
+    Rows are added in place, through the journal, if the table is z-ordered and keeps its columns and partitions. If the
+    model asks for a multiple of the table's buckets, the table's files are split after that. Otherwise a new version is
+    built of the existing rows and the batch, and swapped in by one catalog call.
 
     Args:
         spark: the session.
@@ -100,14 +102,17 @@ def increment(
     owner = served_owner(spark, request.table, info.location) if in_place else None
     with naming_left_out(df, schema, request, batch):
         check_parts(spark, info, request, schema, batch)
+        asked, request = request, with_table_buckets(info, request, schema, sensitive=case_sensitive(spark))
         # files moved into a version of another table or catalog would be added to that table as well
         is_same = same_partitions(spark, info, request, schema) and has_same_buckets(spark, info, request, schema)
         if owner is None or not is_same or owner.refused:
-            return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before, info))
+            return IncrementReport.of_build(_build_with(spark, rows, schema, asked, batch, before, info))
         state = read_state_or_layout(spark, info.location, schema, request.spec)
-        if state.files is not None and not state.files.num_rows:
-            # a table without rows has no order to follow: dbt run --empty, or a source that had none yet
-            return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before, info))
+        splits = is_split_wanted(asked, request)
+        # a table without rows has no order to follow: dbt run --empty, or a source that had none yet
+        is_empty = state.files is not None and not state.files.num_rows
+        if is_empty or (splits and (state.files is None or state.layout is None)):
+            return IncrementReport.of_build(_build_with(spark, rows, schema, asked, batch, before, info))
         # the weights belong to the model's columns, which may differ from the table's
         spec = replace(request.spec, by=version_columns(spark, state, request, schema), weights=None)
         check(rows, replace(request, spec=spec))
@@ -126,7 +131,8 @@ def increment(
         request.table,
         version_of(info.location),  # unchanged, or the append would have failed
         lambda: _measured(spark, info, request, report),
-        (lambda: rewrite(spark, request)) if batch.may_rewrite else None,
+        (lambda: rewrite(spark, asked)) if batch.may_rewrite else None,
+        (lambda: split(spark, asked)) if splits else None,
     )
 
 

@@ -7,18 +7,22 @@ import logging
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from dbt_zorder.errors import ZorderError
+from dbt_zorder.layout.curves import curve_of
 from dbt_zorder.layout.hash_index import HashIndex
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableInfo, TableName, describe
 from dbt_zorder.spark.catalog_entry import invalidate_entry
-from dbt_zorder.spark.columns import quote_column
+from dbt_zorder.spark.columns import case_sensitive, quote_column, resolve_all
 from dbt_zorder.spark.files import has_client
 from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import load_stats
 from dbt_zorder.stats.table_state import FORMATS
+from dbt_zorder.tables.parquet.bucket_number import is_split_wanted, with_table_buckets
+from dbt_zorder.tables.parquet.bucket_split import session_for_split
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.changed_files import check_same_files
 from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell_of
@@ -26,9 +30,10 @@ from dbt_zorder.tables.parquet.properties import own_properties
 from dbt_zorder.tables.parquet.retention.ownership import recover_own_journal
 from dbt_zorder.tables.parquet.retention.whole_versions import check_there, list_whole
 from dbt_zorder.tables.parquet.saved_layout import read_tree
-from dbt_zorder.tables.parquet.state import measure
+from dbt_zorder.tables.parquet.state import ParquetState, read_state
 from dbt_zorder.tables.parquet.stats_view import stats_table
 from dbt_zorder.tables.report import BuildReport, OptimizeReport
+from dbt_zorder.tables.rewrite_policy import BOUND
 from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import read_marker, version_of
 
@@ -41,6 +46,9 @@ _ALL_VERSIONS = 1_000_000
 def optimize(spark: SparkSession, request: BuildRequest, *, dry_run: bool) -> OptimizeReport:
     """Rebuild a z-ordered table from its own rows, or report what that would do.
 
+    If the settings differ from the table in a multiple of its buckets alone, and its files overlap little, they are
+    split in place of that.
+
     Args:
         spark: the session.
         request: the model's settings, or those of ``request_from_marker``.
@@ -52,11 +60,24 @@ def optimize(spark: SparkSession, request: BuildRequest, *, dry_run: bool) -> Op
     """
     info = check_own(request.table, describe(spark, request.table) if dry_run else recover(spark, request.table))
     try:
-        found = measure(spark, request.table, info, request.placing)
+        schema = spark.table(request.table.sql).schema
+        state = read_state(spark, info.location, schema, request.spec)
     except Exception as exc:
         check_there(spark, request.table, info.location, exc)
         msg = f"{request.table} has no stats that can be read; make them by zorder_rebuild_stats first."
         raise ZorderError(msg) from exc
+    sensitive = case_sensitive(spark)
+    used = with_table_buckets(info, request, schema, sensitive=sensitive)
+    found = state.overlap(used.placing)
+    buckets = None if request.hash_index is None else request.hash_index.buckets
+    if (
+        buckets
+        and is_split_wanted(request, used)
+        and found.ratio <= BOUND
+        and _keeps_layout(state, request, schema, sensitive)
+    ):
+        planned = OptimizeReport.of_split(request.table, found, buckets, buckets // info.bucket_count)
+        return planned if dry_run else planned.done(split(spark, request, info))
     report = OptimizeReport.of(request.table, found)
     return report if dry_run else report.done(rewrite(spark, request, info))
 
@@ -75,20 +96,67 @@ def rewrite(spark: SparkSession, request: BuildRequest, info: TableInfo | None =
     info = info or own_table(spark, request.table)
     before = list_whole(spark, request.table, info.location)
     spark.catalog.refreshTable(request.table.sql)
-    # the catalog's partitions and comments stay, whatever the model says now
-    kept = replace(
+    return build(
+        spark,
+        spark.table(request.table.sql),
+        _as_in_catalog(request, info),
+        guard=lambda: check_same_files(spark, info.location, before, str(request.table)),
+        info=info,
+    )
+
+
+def split(spark: SparkSession, request: BuildRequest, info: TableInfo | None = None) -> BuildReport:
+    """Split the files of a table of dbt-zorder's by the more buckets of a request; see ``bucket_split``.
+
+    A table without a saved layout is rebuilt, as is any in a session that cannot have a sibling.
+
+    Args:
+        spark: the session.
+        request: settings of the table, with a multiple of its number of buckets.
+        info: current catalog description of the table, if just read.
+
+    Raises:
+        BuildError: ``build`` raised it, or files were added or removed meanwhile.
+    """
+    info = info or own_table(spark, request.table)
+    before = list_whole(spark, request.table, info.location)
+    spark.catalog.refreshTable(request.table.sql)
+    assert request.hash_index is not None
+    assert request.hash_index.buckets is not None
+    state = ParquetState(info.location, read_tree(spark, info.location, spark.table(request.table.sql).schema))
+    session = session_for_split(spark, request.hash_index.buckets // info.bucket_count)
+    if state.layout is None or session is None:
+        return rewrite(spark, request, info)
+    kept = _as_in_catalog(request, info)
+    return build(
+        spark,
+        session.table(request.table.sql),
+        replace(kept, spec=replace(kept.spec, by=[key.column.sql for key in state.layout.keys], weights=None)),
+        guard=lambda: check_same_files(spark, info.location, before, str(request.table)),
+        info=info,
+        split=state,
+    )
+
+
+def _as_in_catalog(request: BuildRequest, info: TableInfo) -> BuildRequest:
+    """Return a request with the partitions and comments of the catalog, which stay, whatever the model says now."""
+    return replace(
         request,
         spec=replace(request.spec, partition_by=list(info.partition_columns)),
         comment=info.comment,
         column_comments={name: comment for name, _, comment in info.columns if comment},
     )
-    return build(
-        spark,
-        spark.table(request.table.sql),
-        kept,
-        guard=lambda: check_same_files(spark, info.location, before, str(request.table)),
-        info=info,
-    )
+
+
+def _keeps_layout(state: ParquetState, request: BuildRequest, schema: StructType, sensitive: bool) -> bool:
+    """Return whether a model clusters rows by the columns and the curve of the version."""
+    layout, spec = state.layout, request.spec
+    if layout is None or resolve_all(spec.by, schema, sensitive=sensitive) != [key.column for key in layout.keys]:
+        return False
+    curve = curve_of(spec.curve, spec.encoding, len(layout.keys))
+    if curve is None or layout.curve is None:
+        return curve is layout.curve
+    return (curve.curve, curve.encoding) == (layout.curve.curve, layout.curve.encoding)
 
 
 def recover(spark: SparkSession, table: TableName, info: TableInfo | None = None) -> TableInfo | None:

@@ -182,7 +182,11 @@ def test_keys_of_others_are_none_of_our_business(key: str) -> None:
         ({"partition_by": ["x", "b"]}, "zorder_by has 'b', which is a partition column"),
         ({"clustered_by": "c"}, "clustered_by is set without buckets; a hash index needs both"),
         ({"buckets": 4}, "buckets is set without clustered_by"),
-        ({"clustered_by": "c", "buckets": 0}, "buckets is 0, but it must be a whole number from 2 to 100,000"),
+        (
+            {"clustered_by": "c", "buckets": 0},
+            "buckets is 0, but it must be 'auto', or a whole number from 2 to 100,000",
+        ),
+        ({"clustered_by": "c", "buckets": "atuo"}, "from 2 to 100,000. Did you mean 'auto'?"),
         ({"clustered_by": "c", "buckets": 1}, "buckets is 1, but"),
         ({"clustered_by": "c", "buckets": "16"}, "buckets is '16', but"),
         ({"clustered_by": "c", "buckets": True}, "buckets is True, but"),

@@ -3,7 +3,16 @@ from __future__ import annotations
 import pytest
 
 from dbt_zorder.stats.summary import Summary
-from dbt_zorder.tables.report import AppendReport, BuildReport, IncrementReport, Outcome, append_line, table_line
+from dbt_zorder.tables.report import (
+    AppendReport,
+    BuildReport,
+    IncrementReport,
+    MergeReport,
+    Outcome,
+    append_line,
+    buckets_text,
+    table_line,
+)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +43,35 @@ def test_an_append_says_what_came_in_and_what_the_table_is_now(
     figures: tuple[int, int, int], rewritten: bool, line: str
 ) -> None:
     files = 2 if "2 files" in line else 1
-    assert append_line(*figures, Summary(files, 7, 99, {"a": 1.5}), rewritten=rewritten) == line
+    assert append_line(*figures, Summary(files, 7, 99, {"a": 1.5}), "table rewritten" if rewritten else "") == line
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "chosen", "text"),
+    [
+        (4, 8, False, "8 buckets in place of 4"),
+        (4, 8, True, "8 buckets in place of 4"),
+        (0, 4, True, "4 buckets"),
+        (4, 4, True, "4 buckets"),
+        (4, 4, False, ""),
+        (0, 4, False, ""),
+        (4, 0, False, ""),
+    ],
+)
+def test_a_number_of_buckets_is_said_where_it_is_news(before: int, now: int, chosen: bool, text: str) -> None:
+    assert buckets_text(before, now, chosen=chosen) == text
+
+
+def test_a_split_is_said_after_the_batch() -> None:
+    after = Summary(files=2, rows=7, bytes=99, point_query_files={"a": 1.5})
+    built = BuildReport("v2", after, {}, [], splits=True, buckets="8 buckets in place of 4")
+    batch = AppendReport(3, 1, 40, 0, {})
+    found = Outcome.of_increment(IncrementReport(batch, built, after, "v2"))
+    now = "now 2 files, point query on a reads 1.5 of 2"
+    assert str(found) == f"3 rows appended in 1 file, files split, 8 buckets in place of 4, {now}"
+    merged = MergeReport(inserted=3, updated=0, unchanged=0, deleted=0, rewritten=1, shared=3)
+    found = Outcome.of_increment(IncrementReport(batch, built, after, "v2", merged))
+    assert str(found) == f"3 inserted, 1 of 4 files replaced by 1, files split, 8 buckets in place of 4, {now}"
 
 
 def test_an_increment_adds_up_what_its_append_and_its_rewrite_wrote() -> None:

@@ -206,5 +206,5 @@ def _in_other_buckets(
         return {}
     bucket = index.bucket_sql(source.rows.schema, sensitive=True)
     met = {row[0] for row in source.rows.selectExpr(f"{bucket} AS bucket").distinct().collect()}
-    others = {*range(index.buckets)} - met
+    others = {*range(info.bucket_count)} - met
     return {one.path: one.size for one in read_rows(stats) if bucket_of(one.path) in others}

@@ -15,15 +15,17 @@ from dbt_zorder.progress import Clock, add_seconds
 from dbt_zorder.request import BuildRequest, check
 from dbt_zorder.spark.catalog import describe
 from dbt_zorder.spark.char_types import as_text
+from dbt_zorder.spark.columns import case_sensitive
 from dbt_zorder.tables.batch import Batch, after_batch, describe_existing, naming_left_out, schemas
 from dbt_zorder.tables.merge import Merge, MergeColumns, merge_columns
+from dbt_zorder.tables.parquet.bucket_number import is_split_wanted, with_table_buckets
 from dbt_zorder.tables.parquet.changed_files import check_unchanged
 from dbt_zorder.tables.parquet.incremental import check_parquet
 from dbt_zorder.tables.parquet.merge.matching import contested_keys, count_by_file, files_without_keys, match
 from dbt_zorder.tables.parquet.merge.next_rows import Inserts, find_inserts
 from dbt_zorder.tables.parquet.merge.row_changes import RowChanges, TableFiles
 from dbt_zorder.tables.parquet.merge.source import numbered_rows
-from dbt_zorder.tables.parquet.rewrite import rewrite
+from dbt_zorder.tables.parquet.rewrite import rewrite, split
 from dbt_zorder.tables.parquet.state import measure
 from dbt_zorder.tables.parquet.stats_view import renew_stats
 from dbt_zorder.tables.report import AppendReport, BuildReport, IncrementReport, MergeReport
@@ -139,11 +141,13 @@ def report_of(
     info = describe(spark, request.table)
     assert info is not None
     written = built.written
+    used = with_table_buckets(info, request, spark.table(request.table.sql).schema, sensitive=case_sensitive(spark))
     report = after_batch(
         AppendReport(written.rows, written.files, written.bytes, figures.rewritten, seconds),
         request.table,
         built.version,
-        lambda: measure(spark, request.table, info, request.placing),
+        lambda: measure(spark, request.table, info, used.placing),
         (lambda: rewrite(spark, request)) if batch.may_rewrite else None,
+        (lambda: split(spark, request)) if is_split_wanted(request, used) else None,
     )
     return replace(report, merged=figures)

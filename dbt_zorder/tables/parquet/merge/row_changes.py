@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableInfo
+from dbt_zorder.spark.columns import case_sensitive
 from dbt_zorder.spark.files import has_client
 from dbt_zorder.spark.location import is_same_place
 from dbt_zorder.stats.collect import file_metadata
@@ -18,6 +19,7 @@ from dbt_zorder.stats.listing import below_uri, data_files
 from dbt_zorder.tables.batch import same_partitions
 from dbt_zorder.tables.merge import MergeColumns
 from dbt_zorder.tables.parquet.bucket_files import has_same_buckets
+from dbt_zorder.tables.parquet.bucket_number import with_table_buckets
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import version_columns
 from dbt_zorder.tables.parquet.merge.matching import FileMatches, with_places
@@ -106,23 +108,29 @@ class TableFiles:
         Returns:
             The report, and the number of files that were replaced.
         """
-        touched, spec = changes.files, self.request.spec
+        touched, request, spec = changes.files, self.request, self.request.spec
         shared = self._shared(touched)
         if shared is None:
             touched = list(self.sizes)
         else:
             # the weights belong to the model's columns, which may differ from the table's
             by = version_columns(self.spark, shared.state, self.request, self.schema)
-            spec = replace(spec, by=by, weights=None)
+            request, spec = self._used, replace(spec, by=by, weights=None)
         after = rows_after(
             self.rows(touched), self.schema.names, changes.pairs, changes.columns, changes.rows, deletes=changes.deletes
         )
         rows = after.unionAll(changes.inserted)
-        return build(self.spark, rows, replace(self.request, spec=spec), guard, self.info, shared), len(touched)
+        return build(self.spark, rows, replace(request, spec=spec), guard, self.info, shared), len(touched)
+
+    @property
+    def _used(self) -> BuildRequest:
+        """Settings by which rows go into a version that shares files: with the table's own buckets."""
+        sensitive = case_sensitive(self.spark)
+        return with_table_buckets(self.info, self.request, self.schema, sensitive=sensitive)
 
     def _shared(self, touched: Sequence[str]) -> SharedFiles | None:
         """Return the files that the next version shares with the one that is served; None if all rows are written."""
-        spark, request, info = self.spark, self.request, self.info
+        spark, request, info = self.spark, self._used, self.info
         if not (version_of(info.location) and has_client(spark) and can_share(spark, info.location)):
             return None
         if len(touched) == len(self.sizes):

@@ -142,8 +142,8 @@ def _buckets_that_differ(
             f"The catalog has {info.bucket_count} buckets by {', '.join(info.bucket_columns)}, and the version was "
             f"written with {marker.buckets} by {', '.join(marker.bucket_by) or 'none'}."
         )
-    for path in outside_buckets(listed, index.buckets):
-        yield f"{path} has no bucket below {index.buckets} in its name, so joins skip its rows or fail."
+    for path in outside_buckets(listed, info.bucket_count):
+        yield f"{path} has no bucket below {info.bucket_count} in its name, so joins skip its rows or fail."
     try:
         df = spark.table(table.sql)
         expected = index.bucket_sql(df.schema, sensitive=case_sensitive(spark))

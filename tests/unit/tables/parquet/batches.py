@@ -32,6 +32,7 @@ def request(table: TableName, *, files: int | None = 4, partition_by: Sequence[s
         partition_by=partition_by,
         file_size=more.pop("file_size", "auto"),
         page_rows=more.pop("page_rows", None),
+        curve=more.pop("curve", "zorder"),
     )
     return BuildRequest(table, spec, stats_columns=("id",), **more)
 
