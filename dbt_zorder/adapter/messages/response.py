@@ -26,7 +26,8 @@ class ZorderResponse(AdapterResponse):
             table, also after an append.
         appended: whether rows were added to the existing version; None for a table model.
         files_replaced: number of files in the partitions that a batch replaced.
-        rewritten: whether the table was rebuilt after the append, because a rewrite was due.
+        rewritten: whether the table was written once more after the append, because a rewrite was due or the model asks
+            for more buckets.
         merged: numbers of rows that a merge inserted, updated, deleted and left unchanged, and of files that it
             rewrote and shared with the version before.
     """
