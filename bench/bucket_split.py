@@ -1,22 +1,24 @@
 """Measure how a table gets twice the buckets, by a split and by a rebuild: ``python -m bench.bucket_split``.
 
-The table is lineitem with a hash index, z-ordered by the ship date and the part key. After each way it is rolled back.
+The table is lineitem with a hash index, z-ordered by the ship date and the part key. It is rebuilt by this process, and
+by Spark with a shuffle, as on a cluster. After each way it is rolled back.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from pyspark.sql import SparkSession
 from rich.console import Console
 
 from bench.figures import keep_figures
 from bench.hash_index import BY, KEYS
 from bench.kernel_time import RESULTS
-from bench.measure import in_order_of
+from bench.measure import Meter, in_order_of
 from bench.suites import Fact, Suite, Tables
 from bench.tpch import generate
 from dbt_zorder.layout.hash_index import HashIndex
@@ -28,7 +30,17 @@ from dbt_zorder.tables.parquet.operations.rollback import rollback
 from dbt_zorder.tables.parquet.rewrite import rewrite, split
 from dbt_zorder.tables.report import BuildReport
 
-WAYS = {"split": split, "rebuild": rewrite}
+
+def rewrite_by_spark(spark: SparkSession, request: BuildRequest) -> BuildReport:
+    """Rebuild a table by a shuffle and a sort of Spark's."""
+    return rewrite(spark, replace(request, in_memory=0))
+
+
+WAYS: dict[str, Callable[[SparkSession, BuildRequest], BuildReport]] = {
+    "split": split,
+    "rebuild here": rewrite,
+    "rebuild by Spark": rewrite_by_spark,
+}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -45,7 +57,8 @@ def main(arguments: list[str] | None = None) -> None:
     folder = given.data or suite.data(given.scale)
     generate(folder, given.scale)
     tables = Tables(suite, "zorder", given.scale, given.files)
-    spark = tables.open_session({})
+    spark = tables.open_session()
+    meter = Meter(spark)
     spark.sql(f"CREATE SCHEMA IF NOT EXISTS {tables.schema}")
     spark.sql(f"USE {tables.schema}")
     table = TableName(tables.schema, "lineitem")
@@ -57,12 +70,11 @@ def main(arguments: list[str] | None = None) -> None:
         return BuildRequest(table, spec, hash_index=HashIndex([KEYS["lineitem"]], buckets), keep_versions=99)
 
     def note(what: str, done: Callable[[], BuildReport]) -> None:
-        started = time.monotonic()
-        found = done().summary
-        took = round(time.monotonic() - started, 2)
+        reports: list[BuildReport] = []
+        cost, found = meter.measure(lambda: reports.append(done())), reports[0].summary
+        figures = {"seconds": round(cost.wall, 2), "cpu": round(cost.cpu, 1), "files": found.files}
         reads = {f"read by {name}": mean for name, mean in found.point_query_files.items()}
-        kilobytes = found.bytes // found.files // 1024
-        lines.append({"what": what, "seconds": took, "files": found.files, "kilobytes a file": kilobytes, **reads})
+        lines.append({"what": what, **figures, "kilobytes a file": found.bytes // found.files // 1024, **reads})
         console.print(*(f"{name}={value}" for name, value in lines[-1].items()), highlight=False)
 
     rows = spark.read.parquet(str(folder / "lineitem.parquet"))
