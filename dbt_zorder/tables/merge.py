@@ -10,6 +10,7 @@ from pyspark.sql.types import DataType, StructType
 
 from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.spark.columns import ResolvedColumn, case_sensitive, fold_case, inner_types, naming, resolve
+from dbt_zorder.tables.conversion import same_type
 
 STRATEGIES = ("merge", "delete+insert")
 """Incremental strategies of dbt that match rows by a unique key."""
@@ -49,6 +50,15 @@ class MergeColumns:
 
     keys: Sequence[ResolvedColumn]
     updated: Sequence[str]
+
+    def of_same_type(self, existing: StructType) -> list[ResolvedColumn]:
+        """Return the keys whose columns have the same type in the table's files: only there bounds and buckets compare.
+
+        Args:
+            existing: columns of the table before the batch.
+        """
+        types = {column.name: column.dataType for column in existing}
+        return [key for key in self.keys if key.name in types and same_type(types[key.name], key.data_type)]
 
 
 def merge_columns(spark: SparkSession, merge: Merge, query: StructType, table: StructType) -> MergeColumns:

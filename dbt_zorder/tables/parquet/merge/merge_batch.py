@@ -76,7 +76,7 @@ def merge_batch(
     clock = Clock()
     with numbered_rows(rows) as source:
         with clock.phase("query"):
-            without = files_without_keys(spark, request.table, info, source, columns.keys)
+            without = files_without_keys(spark, request.table, info, source, columns.of_same_type(existing))
             asked = [path for path, size in files.sizes.items() if without.get(path) != size]
             found = match(files.rows(asked), source, columns, merge)
         with kept(found) as pairs:

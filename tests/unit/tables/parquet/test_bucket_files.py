@@ -261,6 +261,25 @@ def test_another_type_of_the_key_is_hashed_anew(spark: SparkSession, table: Tabl
     assert spark.table(table.sql).count() == 310
 
 
+@pytest.mark.parametrize(
+    ("old", "new"), [("INT", "BIGINT"), ("BIGINT", "INT"), ("STRING", "BIGINT"), ("INT", "STRING")]
+)
+@pytest.mark.parametrize("index", [by_id(16), None])
+def test_a_merge_that_gives_its_key_another_type_finds_the_rows(
+    spark: SparkSession, table: TableName, old: str, new: str, index: HashIndex | None
+) -> None:
+    query = "SELECT CAST(id AS {}) AS id, {} AS a, 'k' AS s, 1 AS p FROM range({}, {})"
+    wanted = made(spark, table, query=query.format(old, "id", 0, 300), hash_index=index, by=("id", "a"))
+    before, batch = begin(spark, table), Batch(may_rewrite=False, on_schema_change="sync_all_columns")
+    rows_in = spark.sql(query.format(new, "-1L", 5, 8))
+    report = merge_batch(spark, rows_in, wanted, batch, Merge(["id"]), before)
+    assert report.merged is not None
+    assert (report.merged.inserted, report.merged.updated) == (0, 3)
+    spark.sql(f"REFRESH TABLE {table.sql}")
+    assert spark.table(table.sql).count() == 300
+    assert verify_table(spark, table, None).findings == []
+
+
 def test_verify_finds_files_in_wrong_buckets(spark: SparkSession, table: TableName) -> None:
     made(spark, table)
     place = folder(spark, table)
