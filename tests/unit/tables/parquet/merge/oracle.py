@@ -38,6 +38,9 @@ KEYS: dict[str, Callable[[int], Any]] = {
 NOT_HASHED, NOT_CLUSTERED = ("FLOAT", "DOUBLE"), ("BOOLEAN", "BINARY")
 """Types of a key that a hash index does not have, and that the cases do not z-order by."""
 
+RETYPED = {"SMALLINT": "INT", "INT": "BIGINT", "BIGINT": "INT", "DECIMAL(9,3)": "DECIMAL(20,3)"}
+"""Types that a column may get in place of another one, with the same values."""
+
 SECOND_KEYS: dict[str, list[Any]] = {
     "STRING": ["x", "y"],
     "INT": [0, -1],
@@ -194,7 +197,8 @@ class History:
         if change in ("gone", "both"):
             columns.pop(self.chance.choice(["x", "y"]), None)
         if change == "type":
-            columns["a"] = "BIGINT" if columns["a"] == "INT" else "INT"
+            name = self.chance.choice(["a", "k"])
+            columns[name] = RETYPED.get(columns[name], columns[name])
         if change == "order":
             columns = dict(sorted(columns.items()))
         return columns
