@@ -115,7 +115,7 @@ format-suites: $(STAMP) ## Run dbt's suites basic, incremental, snapshot and doc
 	$(QUICK) ZORDER_FORMAT=delta ZORDER_SUITES=delta $(BIN)/python -m pytest $(addprefix tests/functional/adapter/test_,$(DELTA_SUITES))
 
 soak-merges: $(STAMP) ## Merge 10,000 random batches, and compare each with plain Python
-	$(QUICK) SOAK_MERGES=10000 $(BIN)/python -m pytest $(PARALLEL) tests/unit/tables/parquet/merge/test_random_merges.py
+	$(QUICK) SOAK_MERGES=10000 $(BIN)/python -m pytest -n $(JOBS) tests/unit/tables/parquet/merge/test_random_merges.py
 
 mutants: $(STAMP) ## Break the translator of predicates in many small ways; the harness must notice each
 	$(BIN)/python tests/soundness/mutate.py
