@@ -30,6 +30,7 @@ SHARES = {
     "tests/formats/test_incremental.py": 8,
     "tests/formats/test_delta_files.py": 2,
     "tests/formats/test_bounds.py": 4,
+    "tests/formats/test_merge_oracle.py": 4,
     "tests/formats/test_meanwhile.py": 6,
     "tests/functional/adapter/test_simple_seed.py": 4,
     "tests/functional/test_advice.py": 5,
