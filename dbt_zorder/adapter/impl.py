@@ -22,7 +22,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder import __version__, pruning
-from dbt_zorder.adapter import operations, relations
+from dbt_zorder.adapter import relations
 from dbt_zorder.adapter.config import ModelSettings, ZorderConfig
 from dbt_zorder.adapter.connections import ZorderConnectionManager
 from dbt_zorder.adapter.messages.debug import check_session
@@ -32,19 +32,18 @@ from dbt_zorder.adapter.messages.response import ZorderResponse
 from dbt_zorder.adapter.messages.spark_errors import dbt_errors, short_message
 from dbt_zorder.adapter.models.compiled_files import CompiledFiles
 from dbt_zorder.adapter.models.grants import check_grants
-from dbt_zorder.adapter.models.hooks import check_hooks
 from dbt_zorder.adapter.models.microbatches import batch_of, warn_unless_utc
 from dbt_zorder.adapter.models.python_models import run_model
 from dbt_zorder.adapter.models.seeds import seed_rows
 from dbt_zorder.adapter.models.session_scope import MODEL_SCOPES, ModelScope, run_in_sibling_session
 from dbt_zorder.adapter.names import model_name, table_name
+from dbt_zorder.adapter.operations import Operations
 from dbt_zorder.adapter.readers import find_readers
 from dbt_zorder.adapter.requests import (
-    check_alias,
     check_reserved,
+    checked_settings,
     merge_settings,
     model_request,
-    retention_settings,
     snapshot_settings,
 )
 from dbt_zorder.progress import report_phases_to
@@ -57,9 +56,7 @@ from dbt_zorder.tables.comments import documented, set_comments
 from dbt_zorder.tables.parquet.conflicts import check_absent
 from dbt_zorder.tables.parquet.incremental import begin
 from dbt_zorder.tables.parquet.operations.drop import drop_table, rename_stats
-from dbt_zorder.tables.parquet.operations.rebuild_stats import rebuild_stats
-from dbt_zorder.tables.parquet.operations.rollback import rollback
-from dbt_zorder.tables.parquet.rewrite import recover, request_from_marker
+from dbt_zorder.tables.parquet.rewrite import recover
 from dbt_zorder.tables.parquet.snapshot import KEY_PART, SnapshotColumns, take_snapshot
 from dbt_zorder.tables.registry import for_format, lakehouse_table
 from dbt_zorder.tables.report import Outcome
@@ -266,13 +263,8 @@ class ZorderAdapter(SparkAdapter):
     @available.parse_none
     def zorder_settings(self, model: Mapping[str, Any]) -> ModelSettings | None:
         """Return a model's checked settings, or None if dbt-spark's materialization builds it."""
-        self.zorder_check_name(model)
         with dbt_errors():
-            settings = ModelSettings.from_config(model_name(model), model["config"])
-            if settings is not None:
-                check_hooks(model)
-                check_alias(model, settings)
-        return settings
+            return checked_settings(model)
 
     @available.parse_none
     def zorder_check_name(self, model: Mapping[str, Any]) -> None:
@@ -509,7 +501,7 @@ class ZorderAdapter(SparkAdapter):
             if not in_process:
                 self.execute(f"refresh table {relation}")  # the connection's session may have cached the version before
 
-    # reads and operations
+    # reads, and the operations on tables
 
     @available.parse(lambda *_, **__: "")
     def zorder_scan_sql(self, relation: str, predicate: str, alias: str | None = None) -> str:
@@ -528,101 +520,12 @@ class ZorderAdapter(SparkAdapter):
         except Exception:  # not a plain name: pruning raises a better error
             return True
 
-    @available.parse(lambda *_, **__: {})
-    def zorder_optimize(self, relation: BaseRelation, model: Mapping[str, Any] | None, dry_run: bool) -> dict[str, Any]:
-        """Rebuild a table from its own rows, or report what that would do. ``text`` is the report for printing."""
-        with dbt_errors():
-            operations.check_dry_run("zorder_optimize", dry_run)
-            settings = self.zorder_settings(model) if model else None
-            if settings is not None and model is not None:
-                request = self._request(settings, relation, model)
-            else:
-                request = request_from_marker(self.session, table_name(relation))
-            with progress(self.session, str(table_name(relation))):
-                return operations.optimize_table(self.session, request, settings, dry_run=dry_run)
-
-    @available.parse(lambda *_, **__: {})
-    def zorder_advise(
-        self,
-        relation: BaseRelation,
-        model: Mapping[str, Any] | None,
-        queries: list[str],
-        weights: Mapping[str, float],
-    ) -> dict[str, Any]:
-        """Return advice on the columns to cluster a relation by. ``text`` is the advice for printing."""
-        table = table_name(relation)
-        with dbt_errors():
-            readers = find_readers(self.get_macro_resolver(), self.config, table)
-            return operations.advise_on_table(self.session, table, model, readers, queries, weights)
-
-    @available.parse(lambda *_, **__: {})
-    def zorder_explain(self, relation: BaseRelation, predicate: str) -> dict[str, Any]:
-        """Return the files that a pruned read of a relation reads, and why. ``text`` is a printable table of them."""
-        with dbt_errors():
-            return operations.explain_table(self.session, table_name(relation), predicate)
-
-    @available.parse(lambda *_, **__: {})
-    def zorder_explain_sql(self, sql: str) -> dict[str, Any]:
-        """Return the files that a statement reads of each z-ordered table, and why. ``text`` is a printable table."""
-        with dbt_errors():
-            return operations.explain_sql(self.session, sql)
-
-    @available.parse(lambda *_, **__: 0)
-    def zorder_rebuild_stats(self, relation: BaseRelation, columns: list[str] | str | None = None) -> int:
-        """Rebuild the stats of a table from its current files, and return the number of files."""
-        names = [columns] if isinstance(columns, str) else columns or []
-        with dbt_errors():
-            return rebuild_stats(self.session, table_name(relation), names)
-
-    @available.parse(lambda *_, **__: {})
-    def zorder_vacuum(
-        self,
-        relation: BaseRelation,
-        model: Mapping[str, Any] | None,
-        dry_run: bool,
-        grace_hours: float | None,
-        keep_versions: int | None,
-    ) -> dict[str, Any]:
-        """Delete old versions of a table. Return the names of the deleted ones, and a ``text`` to print."""
-        with dbt_errors():
-            operations.check_dry_run("zorder_vacuum", dry_run)
-            settings = retention_settings(model) if model else None
-            return operations.vacuum_table(
-                self.session, table_name(relation), settings, keep_versions, grace_hours, dry_run=dry_run
-            )
-
-    @available.parse(lambda *_, **__: {})
-    def zorder_verify(self, relation: BaseRelation) -> dict[str, Any]:
-        """Compare a table with its stats. Return the differences, and a ``text`` to print."""
-        with dbt_errors():
-            return operations.compare_with_stats(self.session, table_name(relation))
-
-    @available.parse(lambda *_, **__: [])
-    def zorder_rollback(self, relation: BaseRelation, version: str | None = None) -> list[str]:
-        """Make an earlier version current. Return the names of the previous and of the new current version."""
-        with dbt_errors():
-            return list(rollback(self.session, table_name(relation), version))
-
-    @available.parse(lambda *_, **__: [])
-    def zorder_mismatches(self, relation: BaseRelation, predicates: list[str] | str | None, made: int) -> list[Any]:
-        """Return each predicate whose pruned and full results differ.
-
-        Test the given predicates, and ``made`` further ones that are generated from the stats.
-        """
-        given = [predicates] if isinstance(predicates, str) else list(predicates or [])
-        with dbt_errors():
-            return operations.find_mismatches(self.session, table_name(relation), given, made)
-
-    @available.parse(lambda *_, **__: {})
-    def zorder_point_query_files(self, relation: BaseRelation, column: str) -> dict[str, Any]:
-        """Return the number of ``files``, and the mean number that an equality query on a column would ``read``."""
-        with dbt_errors():
-            return operations.count_point_query_files(self.session, table_name(relation), column)
-
     @available.parse_none
-    def zorder_no_node(self, name: str, names: list[str]) -> None:
-        """Raise the error for a name that no model, seed or snapshot has. It names the nearest existing one."""
-        raise operations.no_such_node(name, names)
+    def zorder_operations(self) -> Operations:
+        """Return the operations and data tests of tables, for macros that run at execution only."""
+        return Operations(
+            self.connections.session, lambda table: find_readers(self.get_macro_resolver(), self.config, table)
+        )
 
 
 def _build(spark: SparkSession, df: DataFrame, request: BuildRequest, *, is_first: bool = False) -> Outcome:

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from dbt.adapters.base import BaseRelation
+from pyspark.sql import SparkSession
 
 from dbt_zorder.errors import ZorderError
-from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.stats.summary import absent
 
 
 def table_name(relation: BaseRelation) -> TableName:
@@ -29,3 +31,14 @@ def table_name(relation: BaseRelation) -> TableName:
 def model_name(model: Mapping[str, Any]) -> str:
     """Return the name and file of a model, as messages show it."""
     return f"'{model.get('name')}' ({model.get('original_file_path')})"
+
+
+def existing_name(spark: SparkSession, table: TableName) -> TableName:
+    """Return the name of a table, and raise if the table does not exist.
+
+    Raises:
+        ZorderError: the table does not exist.
+    """
+    if describe(spark, table) is None:
+        raise ZorderError(absent(table))
+    return table

@@ -2,36 +2,137 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from dbt.adapters.base import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
 
-from dbt_zorder import option_parsers as values
 from dbt_zorder import pruning
+from dbt_zorder.adapter.advise import advise_on_table
 from dbt_zorder.adapter.config import ModelSettings
+from dbt_zorder.adapter.messages.progress import progress
+from dbt_zorder.adapter.messages.spark_errors import dbt_errors
+from dbt_zorder.adapter.names import existing_name, table_name
 from dbt_zorder.adapter.readers import Readers
-from dbt_zorder.adapter.requests import as_list, file_settings
-from dbt_zorder.advice.advice import advise
-from dbt_zorder.advice.condition import Scan
-from dbt_zorder.advice.sampling import Asked, sample_reads
-from dbt_zorder.advice.workload import Reader, TableKey, UnreadError
+from dbt_zorder.adapter.requests import checked_settings, model_request, retention_settings
 from dbt_zorder.errors import ConfigError, ZorderError, did_you_mean
-from dbt_zorder.layout.spec import are_weights
 from dbt_zorder.request import BuildRequest
-from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.spark.columns import case_sensitive, fold_case
-from dbt_zorder.spark.messages import unlogged
-from dbt_zorder.spark.sql import quote_name
-from dbt_zorder.stats.summary import absent
+from dbt_zorder.tables.parquet.operations.rebuild_stats import rebuild_stats
+from dbt_zorder.tables.parquet.operations.rollback import rollback
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
 from dbt_zorder.tables.parquet.operations.verify import verify_table
+from dbt_zorder.tables.parquet.rewrite import request_from_marker
 from dbt_zorder.tables.registry import existing, for_format, open_table
 
 _LOG = AdapterLogger("Zorder")
+
+
+@dataclass(frozen=True)
+class Operations:
+    """The operations and data tests that macros call, by ``adapter.zorder_operations()``.
+
+    Attributes:
+        open_session: function that returns the session of this thread; a name that no node has needs none.
+        find_readers: function that returns what the project reads from a table.
+    """
+
+    open_session: Callable[[], SparkSession]
+    find_readers: Callable[[TableName], Readers]
+
+    @property
+    def session(self) -> SparkSession:
+        """The Spark session of this thread's connection."""
+        return self.open_session()
+
+    def optimize(self, relation: BaseRelation, model: Mapping[str, Any] | None, dry_run: bool) -> dict[str, Any]:
+        """Rebuild a table from its own rows, or report what that would do. ``text`` is the report for printing."""
+        with dbt_errors():
+            check_dry_run("zorder_optimize", dry_run)
+            settings = checked_settings(model) if model else None
+            if settings is not None and model is not None:
+                request = model_request(settings, relation, model, sensitive=case_sensitive(self.session))
+            else:
+                request = request_from_marker(self.session, table_name(relation))
+            with progress(self.session, str(table_name(relation))):
+                return optimize_table(self.session, request, settings, dry_run=dry_run)
+
+    def advise(
+        self,
+        relation: BaseRelation,
+        model: Mapping[str, Any] | None,
+        queries: list[str],
+        weights: Mapping[str, float],
+    ) -> dict[str, Any]:
+        """Return advice on the columns to cluster a relation by. ``text`` is the advice for printing."""
+        table = table_name(relation)
+        with dbt_errors():
+            return advise_on_table(self.session, table, model, self.find_readers(table), queries, weights)
+
+    def explain(self, relation: BaseRelation, predicate: str) -> dict[str, Any]:
+        """Return the files that a pruned read of a relation reads, and why. ``text`` is a printable table of them."""
+        with dbt_errors():
+            return explain_table(self.session, table_name(relation), predicate)
+
+    def explain_sql(self, sql: str) -> dict[str, Any]:
+        """Return the files that a statement reads of each z-ordered table, and why. ``text`` is a printable table."""
+        with dbt_errors():
+            return explain_sql(self.session, sql)
+
+    def rebuild_stats(self, relation: BaseRelation, columns: list[str] | str | None = None) -> int:
+        """Rebuild the stats of a table from its current files, and return the number of files."""
+        names = [columns] if isinstance(columns, str) else columns or []
+        with dbt_errors():
+            return rebuild_stats(self.session, table_name(relation), names)
+
+    def vacuum(
+        self,
+        relation: BaseRelation,
+        model: Mapping[str, Any] | None,
+        dry_run: bool,
+        grace_hours: float | None,
+        keep_versions: int | None,
+    ) -> dict[str, Any]:
+        """Delete old versions of a table. Return the names of the deleted ones, and a ``text`` to print."""
+        with dbt_errors():
+            check_dry_run("zorder_vacuum", dry_run)
+            settings = retention_settings(model) if model else None
+            return vacuum_table(
+                self.session, table_name(relation), settings, keep_versions, grace_hours, dry_run=dry_run
+            )
+
+    def verify(self, relation: BaseRelation) -> dict[str, Any]:
+        """Compare a table with its stats. Return the differences, and a ``text`` to print."""
+        with dbt_errors():
+            return compare_with_stats(self.session, table_name(relation))
+
+    def rollback(self, relation: BaseRelation, version: str | None = None) -> list[str]:
+        """Make an earlier version current. Return the names of the previous and of the new current version."""
+        with dbt_errors():
+            return list(rollback(self.session, table_name(relation), version))
+
+    def mismatches(self, relation: BaseRelation, predicates: list[str] | str | None, made: int) -> list[Any]:
+        """Return each predicate whose pruned and full results differ.
+
+        Test the given predicates, and ``made`` further ones that are generated from the stats.
+        """
+        given = [predicates] if isinstance(predicates, str) else list(predicates or [])
+        with dbt_errors():
+            return find_mismatches(self.session, table_name(relation), given, made)
+
+    def point_query_files(self, relation: BaseRelation, column: str) -> dict[str, Any]:
+        """Return the number of ``files``, and the mean number that an equality query on a column would ``read``."""
+        with dbt_errors():
+            return count_point_query_files(self.session, table_name(relation), column)
+
+    def raise_no_node(self, name: str, names: list[str]) -> None:
+        """Raise the error for a name that no model, seed or snapshot has. It names the nearest existing one."""
+        raise no_such_node(name, names)
 
 
 def optimize_table(
@@ -52,74 +153,6 @@ def explain_sql(spark: SparkSession, sql: str) -> dict[str, Any]:
     """Return the files that a statement reads of each table, and why. ``text`` is a printable table of the same."""
     explanation = pruning.explain(spark, sql)
     return {**explanation.to_dict(), "text": str(explanation)}
-
-
-def advise_on_table(
-    spark: SparkSession,
-    table: TableName,
-    node: Mapping[str, Any] | None,
-    readers: Readers,
-    queries: Sequence[str],
-    weights: Mapping[str, float],
-) -> dict[str, Any]:
-    """Return advice on the columns to cluster a table by. ``text`` is the advice for printing.
-
-    Args:
-        spark: the session.
-        table: the table.
-        node: the node that builds it; None if no node does.
-        readers: the queries of the project that read the table.
-        queries: further queries, or predicates on its columns.
-        weights: how often nodes run in comparison with others, by name; 1 where it is missing.
-
-    Raises:
-        ZorderError: the table does not exist, or is a view.
-        ConfigError: an argument or a setting of the model is not allowed.
-    """
-    info = describe(spark, existing_name(spark, table))
-    if info is None or info.is_view:
-        msg = f"zorder_advise: {table} is a view, which has no files. Ask about a table that it reads."
-        raise ZorderError(msg)
-    given = values.read("zorder_advise: queries", queries, values.text_list)
-    check_weights(weights, list(readers.queries))
-    asked = {**readers.queries, **{f"query {number}": sql for number, sql in enumerate(given, start=1)}}
-    reader = Reader(
-        (table.schema.lower(), table.identifier.lower()),
-        table_columns(spark, table.sql),
-        _Columns(spark),
-        readers.views,
-    )
-    scans: list[Scan] = []
-    unread = list(readers.failed)
-    for name, sql in asked.items():
-        try:
-            scans += reader.read(name, sql, weights.get(name, 1.0))
-        except UnreadError as exc:
-            unread.append(f"{name}: {exc}")
-    settings = file_settings(node) if node is not None else None
-    files = Asked(settings.files, settings.file_size, settings.stats_columns) if settings is not None else Asked()
-    sampled, reads = sample_reads(spark, table.sql, scans, files)
-    config = node["config"] if node is not None else {}
-    advice = advise(str(table), sampled, reads, by=as_list(config.get("zorder_by")), unread=unread)
-    return {**advice.to_dict(), "text": str(advice)}
-
-
-def check_weights(weights: object, names: Sequence[str]) -> None:
-    """Raise unless ``weights`` are positive numbers by the names of queries.
-
-    Raises:
-        ConfigError: they are not. The message names the nearest node.
-    """
-    if not isinstance(weights, Mapping) or not are_weights(list(weights.values()), len(weights)):
-        msg = f"zorder_advise: weights is {weights!r}, but it must be positive numbers by name, such as {{orders: 24}}."
-        raise ConfigError(msg)
-    for name in weights:
-        if name not in names:
-            msg = (
-                f"zorder_advise: weights has '{name}', but no query of that name reads the table."
-                f"{did_you_mean(str(name), names)} There are: {', '.join(sorted(names)) or 'none'}."
-            )
-            raise ConfigError(msg)
 
 
 def vacuum_table(
@@ -219,42 +252,6 @@ def no_such_node(name: str, others: list[str]) -> CompilationError:
         f"There is no model, seed or snapshot '{name}' in this project.{did_you_mean(name, others)} A table that "
         "is none of them is named as schema.identifier."
     )
-
-
-def existing_name(spark: SparkSession, table: TableName) -> TableName:
-    """Return the name of a table, and raise if the table does not exist.
-
-    Raises:
-        ZorderError: the table does not exist.
-    """
-    if describe(spark, table) is None:
-        raise ZorderError(absent(table))
-    return table
-
-
-class _Columns:
-    """Function that returns the columns of a table by its key, and asks Spark once for each."""
-
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
-        self._found: dict[TableKey, Mapping[str, str]] = {}
-
-    def __call__(self, key: TableKey) -> Mapping[str, str]:
-        if key not in self._found:
-            try:
-                with unlogged():
-                    self._found[key] = table_columns(self._spark, quote_name(*key))
-            except Exception:  # a table that is not built yet
-                self._found[key] = {}
-        return self._found[key]
-
-
-def table_columns(spark: SparkSession, name: str) -> dict[str, str]:
-    """Return the columns of a table for a parser of SQL, which needs to look into structs alone."""
-    return {
-        field.name: field.dataType.simpleString() if isinstance(field.dataType, StructType) else "string"
-        for field in spark.table(name).schema.fields
-    }
 
 
 def check_dry_run(operation: str, dry_run: object) -> None:

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from dbt_zorder import option_parsers as values
 from dbt_zorder.adapter.config import DELETE_INSERT, ModelSettings
+from dbt_zorder.adapter.models.hooks import check_hooks
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.errors import ConfigError, ZorderError
 from dbt_zorder.layout.spec import LayoutSpec
@@ -28,6 +29,20 @@ _SNAPSHOT_OVERRIDES = {"zorder_skip": None, "zorder_weights": None}
 """Settings that a snapshot without ``zorder_by`` ignores. It is always built by versions, and clustered by its key.
 
 No weights apply to that key. dbt-spark itself has no snapshots on Parquet."""
+
+
+def checked_settings(model: Mapping[str, Any]) -> ModelSettings | None:
+    """Return a model's checked settings, or None if dbt-spark's materialization builds it.
+
+    Raises:
+        ConfigError: a setting, a hook, the name or the alias of the model is not allowed.
+    """
+    check_reserved(model)
+    settings = ModelSettings.from_config(model_name(model), model["config"])
+    if settings is not None:
+        check_hooks(model)
+        check_alias(model, settings)
+    return settings
 
 
 def build_request(

@@ -11,7 +11,7 @@
     {%- for query in ([queries] if queries is string else queries or []) -%}
       {% do asked.append(render(query) if query is string else query) %}
     {%- endfor -%}
-    {%- set found = adapter.zorder_advise(target.relation, target.node, asked, weights or {}) -%}
+    {%- set found = adapter.zorder_operations().advise(target.relation, target.node, asked, weights or {}) -%}
     {% do print(found.text) %}
     {{ return(found) }}
   {%- endif -%}

@@ -11,7 +11,8 @@ With ``sql``, print for each z-ordered table in a statement the files that it re
   {%- endif -%}
   {%- set relation = zorder_relation(model) if sql is none else none -%}
   {%- if execute -%}
-    {%- set found = adapter.zorder_explain(relation, where) if sql is none else adapter.zorder_explain_sql(render(sql)) -%}
+    {%- set operations = adapter.zorder_operations() -%}
+    {%- set found = operations.explain(relation, where) if sql is none else operations.explain_sql(render(sql)) -%}
     {% do print(found.text) %}
     {{ return(found) }}
   {%- endif -%}
@@ -44,7 +45,7 @@ With ``sql``, print for each z-ordered table in a statement the files that it re
     {%- endif -%}
   {%- endfor -%}
   {%- if execute and name not in names -%}
-    {% do adapter.zorder_no_node(name, names) %}
+    {% do adapter.zorder_operations().raise_no_node(name, names) %}
   {%- endif -%}
   {%- if found | length == 1 -%}
     {{ return(found[0]) }}

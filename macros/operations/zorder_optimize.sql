@@ -5,7 +5,7 @@
 {% macro zorder_optimize(model, dry_run=true) %}
   {%- if zorder_acts() -%}
     {%- set target = zorder_target(model) -%}
-    {%- set found = adapter.zorder_optimize(target.relation, target.node, dry_run) -%}
+    {%- set found = adapter.zorder_operations().optimize(target.relation, target.node, dry_run) -%}
     {% do print(found.text) %}
     {{ return(found) }}
   {%- endif -%}

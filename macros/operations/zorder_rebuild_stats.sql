@@ -4,7 +4,7 @@
 {% macro zorder_rebuild_stats(model, columns=none) %}
   {%- set relation = zorder_relation(model) -%}
   {%- if zorder_acts() -%}
-    {%- set files = adapter.zorder_rebuild_stats(relation, columns) -%}
+    {%- set files = adapter.zorder_operations().rebuild_stats(relation, columns) -%}
     {% do log('Stats of ' ~ relation ~ ': ' ~ files ~ ' files', info=True) %}
   {%- endif -%}
 {% endmacro %}

@@ -6,7 +6,7 @@
 {% macro zorder_rollback(model, version=none) %}
   {%- if zorder_acts() -%}
     {%- set target = zorder_target(model) -%}
-    {%- set names = adapter.zorder_rollback(target.relation, version) -%}
+    {%- set names = adapter.zorder_operations().rollback(target.relation, version) -%}
     {% do print(target.relation ~ ' is served from ' ~ names[1] ~ ' again, and from ' ~ names[0] ~ ' no longer') %}
     {{ return(names) }}
   {%- endif -%}

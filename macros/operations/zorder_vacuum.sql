@@ -8,7 +8,7 @@
 {% macro zorder_vacuum(model=none, dry_run=true, grace_hours=none, keep_versions=none) %}
   {%- set found = [] -%}
   {%- for target in (zorder_targets(model) if zorder_acts() else []) -%}
-    {%- set vacuumed = adapter.zorder_vacuum(target.relation, target.node, dry_run, grace_hours, keep_versions) -%}
+    {%- set vacuumed = adapter.zorder_operations().vacuum(target.relation, target.node, dry_run, grace_hours, keep_versions) -%}
     {%- if dry_run or model is not none or vacuumed.deleted or vacuumed.refused -%} {#- a hook runs every time, and must print changes only -#}
       {% do print(vacuumed.text) %}
     {%- endif -%}

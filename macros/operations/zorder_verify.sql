@@ -11,7 +11,7 @@
     {%- if not there or there.is_view -%}
       {% do print(relation ~ (' is a view' if there else ' is not built') ~ ' here: nothing to verify') %}
     {%- else -%}
-      {%- set verified = adapter.zorder_verify(relation) -%}
+      {%- set verified = adapter.zorder_operations().verify(relation) -%}
       {%- if verified.findings -%}{% do wrong.append(verified.text) %}{%- else -%}{% do print(verified.text) %}{%- endif -%}
     {%- endif -%}
   {%- endfor -%}

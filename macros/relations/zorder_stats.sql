@@ -3,6 +3,6 @@
     {{ config(post_hook="{{ zorder_stats(this, ['customer_id']) }}") }} -#}
 {% macro zorder_stats(relation, columns) %}
   {%- if zorder_acts() and flags.WHICH != 'clone' -%} {#- a clone is a view, without files -#}
-    {% do adapter.zorder_rebuild_stats(relation, columns) %}
+    {% do adapter.zorder_operations().rebuild_stats(relation, columns) %}
   {%- endif -%}
 {% endmacro %}
