@@ -27,21 +27,26 @@ from dbt_zorder.pruning import (
 )
 from dbt_zorder.spark.scan_metrics import scan_metrics
 from dbt_zorder.stats import collect as collect_stats
+from dbt_zorder.tables.diagnose import health
+from dbt_zorder.tables.health import ColumnHealth, TableHealth
 from dbt_zorder.tables.report import Outcome
 from dbt_zorder.tables.save import save_table
 
 __all__ = [
     "BuildError",
     "ColumnError",
+    "ColumnHealth",
     "ConfigError",
     "Explanation",
     "Outcome",
     "PredicateError",
     "Pruned",
+    "TableHealth",
     "ZorderError",
     "cluster",
     "collect_stats",
     "explain",
+    "health",
     "make_predicates",
     "open_session",
     "prune_statement",

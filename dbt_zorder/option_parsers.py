@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -194,6 +195,22 @@ def positive_integer(value: Any) -> int:
         msg = "it must be a whole number, 1 or more."
         raise ValueError(msg)
     return int(value)
+
+
+def share(value: Any) -> float:
+    """Return a share from 0 to 1, and raise ValueError for any other value."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= 1:
+        msg = "it must be a share, 0 to 1."
+        raise ValueError(msg)
+    return float(value)
+
+
+def from_one(value: Any) -> float:
+    """Return a number from 1, and raise ValueError for any other value."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 1 <= value < math.inf:
+        msg = "it must be a number, 1 or more."
+        raise ValueError(msg)
+    return float(value)
 
 
 def buckets(value: Any) -> int | str:

@@ -11,6 +11,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError
 from pyspark.sql import SparkSession
 
+from dbt_zorder import option_parsers as values
 from dbt_zorder import pruning
 from dbt_zorder.adapter.advise import advise_on_table
 from dbt_zorder.adapter.config import ModelSettings
@@ -20,9 +21,13 @@ from dbt_zorder.adapter.names import existing_name, table_name
 from dbt_zorder.adapter.readers import Readers
 from dbt_zorder.adapter.requests import checked_settings, model_request, retention_settings
 from dbt_zorder.errors import ConfigError, ZorderError, did_you_mean
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
-from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.spark.columns import case_sensitive, fold_case
+from dbt_zorder.tables.diagnose import measure_health
+from dbt_zorder.tables.health import TableHealth
+from dbt_zorder.tables.health_limits import check_limits, exceeded
 from dbt_zorder.tables.parquet.operations.rebuild_stats import rebuild_stats
 from dbt_zorder.tables.parquet.operations.rollback import rollback
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
@@ -61,6 +66,27 @@ class Operations:
                 request = request_from_marker(self.session, table_name(relation))
             with progress(self.session, str(table_name(relation))):
                 return optimize_table(self.session, request, settings, dry_run=dry_run)
+
+    def health(
+        self, relation: BaseRelation, model: Mapping[str, Any] | None, columns: list[str] | str | None = None
+    ) -> dict[str, Any]:
+        """Return the health of a table from its statistics. ``text`` is a printable report."""
+        with dbt_errors():
+            return measured(self.session, relation, model, columns).to_dict()
+
+    def unhealthy(
+        self,
+        relation: BaseRelation,
+        model: Mapping[str, Any] | None,
+        columns: list[str] | str | None,
+        limits: Mapping[str, Any],
+    ) -> list[dict[str, Any]]:
+        """Return what exceeds its limit in the health of a table; nothing of a view, which has no files."""
+        with dbt_errors():
+            checked = check_limits(limits)
+            if _is_view(self.session, table_name(relation), "zorder_healthy"):
+                return []
+            return exceeded(measured(self.session, relation, model, columns), checked)
 
     def advise(
         self,
@@ -155,6 +181,18 @@ def explain_sql(spark: SparkSession, sql: str) -> dict[str, Any]:
     return {**explanation.to_dict(), "text": str(explanation)}
 
 
+def measured(
+    spark: SparkSession, relation: BaseRelation, model: Mapping[str, Any] | None, columns: list[str] | str | None
+) -> TableHealth:
+    """Return the health of a relation, by the settings of its model if it has ``zorder_by``."""
+    names = values.optional("zorder_health: columns", columns, values.column_names, ())
+    settings = checked_settings(model) if model else None
+    spec = LayoutSpec(by=())
+    if settings is not None and model is not None:
+        spec = model_request(settings, relation, model, sensitive=case_sensitive(spark)).spec
+    return measure_health(spark, table_name(relation), names, spec, is_modelled=settings is not None)
+
+
 def vacuum_table(
     spark: SparkSession,
     table: TableName,
@@ -228,11 +266,9 @@ def count_point_query_files(spark: SparkSession, table: TableName, column: str) 
     Raises:
         ZorderError: the column has no stats.
     """
-    found = open_table(spark, table)
-    if found is not None and found.info is not None and found.info.is_view:
-        _LOG.info(f"{table} is a view, which has no files to be clustered: zorder_clustered passes")
+    if _is_view(spark, table, "zorder_clustered"):
         return {"files": 0, "read": 0}
-    summary = existing(found, table).summary()
+    summary = existing(open_table(spark, table), table).summary()
     name, by = column.replace("`", ""), summary.point_query_files
     sensitive = case_sensitive(spark)
     in_any_case = {fold_case(other, sensitive=sensitive): files for other, files in by.items()}
@@ -244,6 +280,15 @@ def count_point_query_files(spark: SparkSession, table: TableName, column: str) 
         )
         raise ZorderError(msg)
     return {"files": summary.files, "read": read}
+
+
+def _is_view(spark: SparkSession, table: TableName, test: str) -> bool:
+    """Return whether a test passes on a relation because it is a view, which has no files."""
+    info = describe(spark, table)
+    is_view = info is not None and info.is_view
+    if is_view:
+        _LOG.info(f"{table} is a view, which has no files to be clustered: {test} passes")
+    return is_view
 
 
 def no_such_node(name: str, others: list[str]) -> CompilationError:

@@ -25,14 +25,15 @@ def point_query_files(minimum: pa.Array, maximum: pa.Array, rows: Sequence[int])
     weight = np.asarray(rows, dtype=np.float64)[has_bounds.to_numpy(zero_copy_only=False)]
     if not weight.any():
         return 0.0
-    ranks = _ranks(pa.concat_arrays([low, high]))
+    ranks = ranks_of(pa.concat_arrays([low, high]))
     lows, highs = ranks[: len(low)], ranks[len(low) :]
     began = np.searchsorted(np.sort(lows), ranks, side="right")
     ended = np.searchsorted(np.sort(highs), ranks, side="left")
     return float(np.average(began - ended, weights=np.concatenate([weight, weight])))
 
 
-def _ranks(values: pa.Array) -> npt.NDArray[np.int64]:
+def ranks_of(values: pa.Array) -> npt.NDArray[np.int64]:
+    """Return the place of each value among the distinct values, in ascending order; NaN is the greatest."""
     coded = values.dictionary_encode()
     order = pc.sort_indices(coded.dictionary).to_numpy()
     rank_of_code = np.empty(len(order), dtype=np.int64)

@@ -43,19 +43,28 @@ def summarize(stats: DataFrame | LocalStats, keys: Sequence[Key]) -> Summary:
     return add_up(gather(stats, keys), keys)
 
 
-def gather(stats: DataFrame | LocalStats, keys: Sequence[Key]) -> pa.Table:
-    """Read stats into memory: one row a file with its path, size, rows, and the bounds of each key."""
+def gather(stats: DataFrame | LocalStats, keys: Sequence[Key], *, with_nulls: bool = False) -> pa.Table:
+    """Read stats into memory: one row a file with its path, size, rows, and the bounds of each key.
+
+    Args:
+        stats: the stats.
+        keys: the keys.
+        with_nulls: return the number of NULLs of each key, too, as ``null_count0`` and so on.
+    """
     if isinstance(stats, LocalStats):
-        return _gathered(stats.rows, keys)
+        return _gathered(stats.rows, keys, with_nulls=with_nulls)
     bounds = []
     for number, key in enumerate(keys):
         for side in ("min_value", "max_value"):
             column = replace(key.column, path=("columns", key.column.name, side))
             bounds.append(f.expr(key_of(column).sampled).alias(f"{side}{number}"))
+        if with_nulls:
+            counted = replace(key.column, path=("columns", key.column.name, "null_count"))
+            bounds.append(f.expr(counted.sql).alias(f"null_count{number}"))
     return collect_arrow(stats.select("file_path", "file_size", "row_count", *bounds))
 
 
-def _gathered(rows: pa.Table, keys: Sequence[Key]) -> pa.Table:
+def _gathered(rows: pa.Table, keys: Sequence[Key], *, with_nulls: bool) -> pa.Table:
     """Return the same from stats in memory, with keys equal to those of ``Key.sampled``."""
     found = rows.select(["file_path", "file_size", "row_count"])
     for number, key in enumerate(keys):
@@ -67,6 +76,8 @@ def _gathered(rows: pa.Table, keys: Sequence[Key]) -> pa.Table:
             elif key.carrier == "bigint":
                 values = (values.cast(pa.int32()) if pa.types.is_date(values.type) else values).cast(pa.int64())
             found = found.append_column(f"{side}{number}", values)
+        if with_nulls:
+            found = found.append_column(f"null_count{number}", pc.struct_field(stats, ["null_count"]))
     return found
 
 
@@ -101,10 +112,15 @@ def rows_by_folder(table: pa.Table, *, by_bucket: bool = False) -> list[int]:
         table: the files.
         by_bucket: count each bucket of a folder by itself; the names of all files have one.
     """
+    by_folder = table.select(["row_count"]).append_column("folder", folders_of(table, by_bucket=by_bucket))
+    sums = by_folder.group_by("folder").aggregate([("row_count", "sum")])
+    return [int(rows or 0) for rows in sums["row_count_sum"].to_pylist()]
+
+
+def folders_of(table: pa.Table, *, by_bucket: bool = False) -> pa.ChunkedArray:
+    """Return the folder of every file in a table from ``gather``, with the bucket where ``by_bucket`` is set."""
     name, rest = (f"/[^/]*{BUCKET_ID.removeprefix('.*')}", r"_\1") if by_bucket else ("/[^/]*$", "")
-    folders = pc.replace_substring_regex(table.column("file_path"), name, rest)
-    by_folder = table.select(["row_count"]).append_column("folder", folders).group_by("folder")
-    return [int(rows or 0) for rows in by_folder.aggregate([("row_count", "sum")])["row_count_sum"].to_pylist()]
+    return pc.replace_substring_regex(table.column("file_path"), name, rest)
 
 
 def summarize_format(stats: DataFrame | LocalStats, keys: Sequence[Key]) -> Summary:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,6 +11,7 @@ from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableInfo, TableName
 from dbt_zorder.stats.summary import Summary
 from dbt_zorder.tables.batch import Batch
+from dbt_zorder.tables.health import FileFacts
 from dbt_zorder.tables.report import BuildReport, IncrementReport, OptimizeReport, Verified
 
 Guard = Callable[[], None]
@@ -90,6 +91,17 @@ class Table(Protocol):
 
         Raises:
             ZorderError: the table has no readable stats.
+        """
+
+    def facts(self, names: Sequence[str]) -> FileFacts:
+        """Return what statistics, footers and the listing say of the table's files.
+
+        Args:
+            names: columns to examine; by default those that the table itself says it is clustered by.
+
+        Raises:
+            ZorderError: the relation has no files, or another format.
+            ColumnError, ConfigError: a column is unknown, ambiguous, or cannot be examined.
         """
 
     def verify(self) -> Verified:

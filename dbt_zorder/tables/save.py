@@ -117,7 +117,7 @@ def save_table(
         raise ConfigError(msg)
     spark, df = df.sparkSession, as_text(df)
     mode = values.read("mode", mode, values.one_of(*MODES))
-    name = _name(spark, table)
+    name = name_of(spark, table)
     with _naming(name):
         check_name(name)
         restore_if_interrupted(spark, name)
@@ -223,7 +223,7 @@ def _comments(df: DataFrame) -> dict[str, str]:
     return {name: str(text) for name, text in comments.items() if text}
 
 
-def _name(spark: SparkSession, table: str) -> TableName:
+def name_of(spark: SparkSession, table: str) -> TableName:
     """Parse the name of a table into schema and identifier.
 
     Raises:

@@ -24,6 +24,7 @@ FLOORS = [
     ("tables.parquet", "tables.lakehouse"),
     ("tables.delta", "tables.iceberg"),
     ("tables.registry", "tables.save"),
+    ("tables.diagnose",),
     ("adapter",),
     ("api",),
 ]

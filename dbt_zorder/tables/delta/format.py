@@ -86,7 +86,11 @@ class DeltaFormat:
 
     def rewrite_natively(self, spark: SparkSession, request: BuildRequest, columns: Sequence[str]) -> None:
         """Z-order a table with the format's own command, by columns that are already quoted."""
-        spark.sql(f"OPTIMIZE {request.table.sql} ZORDER BY ({', '.join(columns)})").collect()
+        spark.sql(self.rewrite_statement(request.table, columns)).collect()
+
+    def rewrite_statement(self, table: TableName, columns: Sequence[str]) -> str:
+        """Return that command."""
+        return f"OPTIMIZE {table.sql} ZORDER BY ({', '.join(columns)})"
 
     def rewrite_by_spark(self, clustered: DataFrame, request: BuildRequest, info: TableInfo, before: str) -> None:
         """Replace all rows of a table by the same rows, clustered, with Spark's writer."""

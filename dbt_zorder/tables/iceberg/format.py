@@ -98,16 +98,15 @@ class IcebergFormat:
 
     def rewrite_natively(self, spark: SparkSession, request: BuildRequest, columns: Sequence[str]) -> None:
         """Z-order a table with the format's own procedure, and note the resulting snapshot."""
-        arguments = {
-            "table": str(request.table),
-            "strategy": "sort",
-            "sort_order": f"zorder({', '.join(columns)})",
-        }
-        listed = ", ".join(f"{name} => {quote_string(value)}" for name, value in arguments.items())
-        command = f"CALL spark_catalog.system.rewrite_data_files({listed}, options => map('rewrite-all', 'true'))"
-        spark.sql(command).collect()
+        spark.sql(self.rewrite_statement(request.table, columns)).collect()
         made = iceberg_state(spark, request.table).version
         spark.sql(f"ALTER TABLE {request.table.sql} SET TBLPROPERTIES ('{LAST_NATIVE}' = '{made}')")
+
+    def rewrite_statement(self, table: TableName, columns: Sequence[str]) -> str:
+        """Return the call of that procedure."""
+        arguments = {"table": str(table), "strategy": "sort", "sort_order": f"zorder({', '.join(columns)})"}
+        listed = ", ".join(f"{name} => {quote_string(value)}" for name, value in arguments.items())
+        return f"CALL spark_catalog.system.rewrite_data_files({listed}, options => map('rewrite-all', 'true'))"
 
     def rewrite_by_spark(self, clustered: DataFrame, request: BuildRequest, info: TableInfo, before: str) -> None:
         """Replace all rows of a table by the same rows, clustered, with Spark's writer."""

@@ -120,6 +120,9 @@ class Format(Protocol):
     def rewrite_natively(self, spark: SparkSession, request: BuildRequest, columns: Sequence[str]) -> None:
         """Z-order a table with the format's own command, by columns that are already quoted."""
 
+    def rewrite_statement(self, table: TableName, columns: Sequence[str]) -> str:
+        """Return the statement of that command."""
+
     def rewrite_by_spark(self, clustered: DataFrame, request: BuildRequest, info: TableInfo, before: str) -> None:
         """Replace all rows of a table by the same rows, clustered, with Spark's writer.
 

@@ -13,13 +13,15 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.layout.keys import Key, key_of
+from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.request import BuildRequest, check
 from dbt_zorder.spark.catalog import TableInfo, TableName
 from dbt_zorder.spark.columns import ResolvedColumn
 from dbt_zorder.spark.messages import in_one_line
-from dbt_zorder.stats.summary import Summary, drop_unbounded, no_stats, over_all_columns
+from dbt_zorder.stats.summary import Summary, drop_unbounded, gather, no_stats, over_all_columns, rows_by_folder
 from dbt_zorder.stats.table_state import state_of
 from dbt_zorder.tables.batch import Batch
+from dbt_zorder.tables.health import FileFacts
 from dbt_zorder.tables.lakehouse import build, incremental, merge_source, rewrite
 from dbt_zorder.tables.lakehouse.format import Format
 from dbt_zorder.tables.lakehouse.write_table import DropTable
@@ -106,6 +108,21 @@ class LakehouseTable:
         except Exception as exc:
             raise ZorderError(no_stats(self.name)) from exc
         return drop_unbounded(over_all_columns(stats))
+
+    def facts(self, names: Sequence[str]) -> FileFacts:
+        """Return what the format's metadata say of the table's files; only ``names`` are examined."""
+        df, parts = self.spark.table(self.name.sql), self.info.partition_columns if self.info is not None else ()
+        keys = keys_for(df, LayoutSpec(by=list(names), partition_by=list(parts))) if names else []
+        try:
+            state = state_of(self.spark, self.form.name, self.name)
+            files = gather(state.load_stats([key.column for key in keys]), keys, with_nulls=True)
+        except Exception as exc:
+            raise ZorderError(no_stats(self.name)) from exc
+        built = self.form.last_whole_layout(state)
+        partitions = max(1, len(rows_by_folder(files)))
+        columns = [key.column.sql for key in keys]
+        command = self.form.rewrite_statement(self.name, columns) if keys else ""
+        return FileFacts(files, keys, built, partitions, command=command)
 
     def verify(self) -> Verified:
         """Raise: a lakehouse table has no stats of ours to compare.

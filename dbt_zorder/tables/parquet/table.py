@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,9 +13,10 @@ from dbt_zorder.request import BuildRequest, check
 from dbt_zorder.spark.catalog import TableInfo, TableName
 from dbt_zorder.spark.files import has_client
 from dbt_zorder.stats.store import load_stats
-from dbt_zorder.stats.summary import Summary, no_stats, over_all_columns
+from dbt_zorder.stats.summary import Summary, absent, no_stats, over_all_columns
 from dbt_zorder.tables.batch import Batch
-from dbt_zorder.tables.parquet import build, incremental, rewrite
+from dbt_zorder.tables.health import FileFacts
+from dbt_zorder.tables.parquet import build, file_facts, incremental, rewrite
 from dbt_zorder.tables.parquet.guard import as_read
 from dbt_zorder.tables.parquet.merge.merge_batch import merge_batch
 from dbt_zorder.tables.parquet.operations.verify import verify_table
@@ -83,6 +84,12 @@ class ParquetTable:
         except Exception as exc:
             raise ZorderError(no_stats(self.name)) from exc
         return over_all_columns(stats)
+
+    def facts(self, names: Sequence[str]) -> FileFacts:
+        """Return what stats, footers and the listing say of the table's files."""
+        if self.info is None:
+            raise ZorderError(absent(self.name))
+        return file_facts.read_facts(self.spark, self.name, self.info, names)
 
     def verify(self) -> Verified:
         """Compare the table with its stats, file by file."""
