@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 from pyspark.sql import SparkSession
+from pyspark.sql.types import LongType
 
 from bench.figures import keep_figures
 from bench.growth import RESULTS, slope
@@ -33,14 +35,16 @@ from dbt_zorder.pruning import scan
 from dbt_zorder.pruning.files import exclusion
 from dbt_zorder.pruning.plan import make_plan
 from dbt_zorder.stats import cache
+from dbt_zorder.stats.arrow_store import ENDING, footer_entries
+from dbt_zorder.stats.schema import stats_schema
 
 CACHED = cache.FILE_BYTES
 CACHED_FILES = 20_000
 """Stats of more files are larger than that."""
 
 
-def many_files(spark: SparkSession, root: Path, count: int) -> str:
-    """Make a table of ``count`` files of one row each, file n with the value n as far as the statistics say."""
+def many_files(spark: SparkSession, root: Path, count: int, width: int = 0) -> str:
+    """Make a table of ``count`` files of one row each, file n with the values n to n + ``width`` by its statistics."""
     data = root / "data"
     stats = data / "_zorder_stats"
     stats.mkdir(parents=True)
@@ -52,7 +56,7 @@ def many_files(spark: SparkSession, root: Path, count: int) -> str:
         shutil.copyfile(first, data / f"part-{number:05d}-{writer}-c000.snappy.parquet")
     bounds = pa.array(range(count), pa.int64())
     column = pa.StructArray.from_arrays(
-        [bounds, bounds, pa.array([0] * count, pa.int64())], ["min_value", "max_value", "null_count"]
+        [bounds, pc.add(bounds, width), pa.array([0] * count, pa.int64())], ["min_value", "max_value", "null_count"]
     )
     table = pa.table(
         {
@@ -63,7 +67,8 @@ def many_files(spark: SparkSession, root: Path, count: int) -> str:
             "columns": pa.StructArray.from_arrays([column], ["a"]),
         }
     )
-    pq.write_table(table, stats / "part-00000.parquet")
+    entries = footer_entries(spark, stats_schema({"a": LongType()}))
+    pq.write_table(table.replace_schema_metadata(entries), stats / f"part-00000{ENDING}")
     spark.sql("CREATE DATABASE IF NOT EXISTS many")
     spark.sql(f"CREATE TABLE many.t{count} (a BIGINT, s STRING) USING parquet LOCATION '{data}'")
     return f"many.t{count}"
