@@ -71,6 +71,7 @@ class BuildRequest:
         file_format: file format of the table. Only ``parquet`` tables have versions of this package.
         in_memory: maximum memory in bytes that a query's rows may use in this process to be laid out and written here.
             0 leaves all work to Spark.
+        leaves_replaced: keep the folder of a managed table of another writer that the build replaces.
     """
 
     table: TableName
@@ -88,6 +89,7 @@ class BuildRequest:
     hash_index: HashIndex | None = None
     file_format: str = "parquet"
     in_memory: int = IN_MEMORY
+    leaves_replaced: bool = False
 
     @property
     def placing(self) -> LayoutSpec:

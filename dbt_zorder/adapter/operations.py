@@ -25,6 +25,7 @@ from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.spark.columns import case_sensitive, fold_case
+from dbt_zorder.tables.compact import compact
 from dbt_zorder.tables.diagnose import measure_health
 from dbt_zorder.tables.health import TableHealth
 from dbt_zorder.tables.health_limits import check_limits, exceeded
@@ -55,11 +56,22 @@ class Operations:
         """The Spark session of this thread's connection."""
         return self.open_session()
 
-    def optimize(self, relation: BaseRelation, model: Mapping[str, Any] | None, dry_run: bool) -> dict[str, Any]:
+    def optimize(
+        self,
+        relation: BaseRelation,
+        model: Mapping[str, Any] | None,
+        dry_run: bool,
+        zorder_by: list[str] | str | None = None,
+        file_size: str | int | None = None,
+    ) -> dict[str, Any]:
         """Rebuild a table from its own rows, or report what that would do. ``text`` is the report for printing."""
         with dbt_errors():
             check_dry_run("zorder_optimize", dry_run)
             settings = checked_settings(model) if model else None
+            if zorder_by is not None or file_size is not None:
+                by, size = check_columns(model if settings is not None else None, zorder_by, file_size)
+                with progress(self.session, str(table_name(relation))):
+                    return compact(self.session, table_name(relation), by, size, dry_run=dry_run).to_dict()
             if settings is not None and model is not None:
                 request = model_request(settings, relation, model, sensitive=case_sensitive(self.session))
             else:
@@ -297,6 +309,27 @@ def no_such_node(name: str, others: list[str]) -> CompilationError:
         f"There is no model, seed or snapshot '{name}' in this project.{did_you_mean(name, others)} A table that "
         "is none of them is named as schema.identifier."
     )
+
+
+def check_columns(model: Mapping[str, Any] | None, zorder_by: object, file_size: object) -> tuple[Sequence[str], Any]:
+    """Return the columns and the file size by which ``zorder_optimize`` rewrites a table without a model.
+
+    Args:
+        model: node of the model that builds the table with ``zorder_by``; None if there is none.
+        zorder_by: the columns as given.
+        file_size: the file size as given.
+
+    Raises:
+        ConfigError: a model sets them; or they are not allowed.
+    """
+    if model is not None:
+        msg = f"zorder_optimize: the model '{model['name']}' has zorder_by: leave both out, or change the model."
+        raise ConfigError(msg)
+    if zorder_by is None:
+        msg = f"zorder_optimize: file_size is {file_size!r}, but it is only allowed together with zorder_by."
+        raise ConfigError(msg)
+    by = values.read("zorder_optimize: zorder_by", zorder_by, values.columns)
+    return by, values.optional("zorder_optimize: file_size", file_size, values.file_size, "auto")
 
 
 def check_dry_run(operation: str, dry_run: object) -> None:

@@ -129,6 +129,8 @@ class OptimizeReport:
         touched_after: the same number after the rewrite.
         version: the new version; empty for a dry run.
         buckets: number of buckets by which the files are split; 0 if the rows are clustered anew.
+        left: folder of another writer's files that the table had before; they stay there.
+        is_due: whether there is anything to do.
     """
 
     table: str
@@ -139,6 +141,8 @@ class OptimizeReport:
     touched_after: Mapping[str, float]
     version: str = ""
     buckets: int = 0
+    left: str = ""
+    is_due: bool = True
 
     @classmethod
     def of(cls, table: TableName, found: Overlap) -> OptimizeReport:
@@ -159,6 +163,8 @@ class OptimizeReport:
         return replace(self, files_after=figures.files, touched_after=figures.point_query_files, version=after.version)
 
     def __str__(self) -> str:
+        if not self.is_due:
+            return f"{self.table}: nothing to do, as a rewrite of its {counted(self.files, 'file')} would gain little."
         was = "was" if self.files == 1 else "were"
         verb = "split" if self.buckets else "rewritten"
         done = f"{was} {verb} into" if self.version else f"would be {verb} into about"
@@ -171,6 +177,8 @@ class OptimizeReport:
             for column, after in self.touched_after.items()
         ]
         hint = [] if self.version else ["Nothing was changed; to do it, add dry_run: false."]
+        if self.left:
+            hint = [f"Its former files stay in {self.left}. Delete them once no query reads them."]
         return "\n".join([head, *parts, *hint])
 
     def _touched(self, column: str) -> str:

@@ -25,6 +25,7 @@ FLOORS = [
     ("tables.delta", "tables.iceberg"),
     ("tables.registry", "tables.save"),
     ("tables.diagnose",),
+    ("tables.compact",),
     ("adapter",),
     ("api",),
 ]

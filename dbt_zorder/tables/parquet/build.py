@@ -389,7 +389,8 @@ def _collect(
 ) -> Sequence[str]:
     """Delete what the swap replaced; a failure is a warning, because the new version is served."""
     try:
-        _drop_replaced(spark, base, request.table, root)
+        if not request.leaves_replaced:
+            _drop_replaced(spark, base, request.table, root)
         return collect_old(spark, root, version, request.keep_versions, request.grace_hours)
     except Exception as exc:
         _LOG.warning(

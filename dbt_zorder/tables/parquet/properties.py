@@ -24,6 +24,10 @@ Spark redacts the value of every property whose name or value looks like an addr
 one for the names that it contains.
 """
 
+_INTERNAL = ("spark.sql.", "dbt_zorder.", "transient_lastDdlTime", "EXTERNAL", "numFiles", "numRows", "totalSize",
+             "rawDataSize", "COLUMN_STATS_ACCURATE", "last_modified_", "bucketing_version")  # fmt: skip
+"""Beginnings of the names of properties that only Spark, Hive or this package sets."""
+
 _HIDDEN = f"*********{REDACTED}"
 
 
@@ -42,6 +46,20 @@ def own_properties(spark: SparkSession, table: TableName) -> dict[str, str]:
     has = _revealed(spark, table)
     recorded = _recorded(has)
     own = {_RECORD: _HIDDEN} if recorded is None else {name: has[name] for name in recorded}
+    return _visible(table, own)
+
+
+def all_properties(spark: SparkSession, table: TableName) -> dict[str, str]:
+    """Return the properties of another writer's table, without those that Spark or Hive sets itself.
+
+    Raises:
+        ZorderError: ``own_properties`` would raise it.
+    """
+    has = _revealed(spark, table)
+    return _visible(table, {name: value for name, value in has.items() if not name.startswith(_INTERNAL)})
+
+
+def _visible(table: TableName, own: dict[str, str]) -> dict[str, str]:
     hidden = [name for name, value in own.items() if value == _HIDDEN]
     if hidden:
         msg = (

@@ -206,6 +206,8 @@ def check_own(table: TableName, info: TableInfo | None, done: str = "optimized")
         if info is not None and info.provider in FORMATS:
             state = f"is {info.provider}, which has versions and commands of its own"
         msg = f"{table} {state}; only a table that was built with zorder_by can be {done}."
+        if done == "optimized" and info is not None and info.provider == "parquet":
+            msg += " Or name the columns to cluster it by: zorder_by."
         raise ZorderError(msg)
     return info
 
