@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dbt_zorder.humanize import counted, size_text
 from dbt_zorder.layout.keys import Key
@@ -16,12 +15,15 @@ from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.spark.arrow import one_chunk
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.stats.depth import Depth, depth_of
-from dbt_zorder.stats.summary import Summary, folders_of, rows_by_folder
+from dbt_zorder.stats.summary import Summary, add_up, folders_of, rows_by_folder
 from dbt_zorder.tables.batch_size import NOT_BUILT, target_bytes
 from dbt_zorder.tables.rewrite_policy import BOUND, Overlap, overlap_of
 
 SMALL = 0.25
 """A file below this share of the target size is small."""
+
+FEW = 0.1
+"""Batches of less than this share of a table's bytes are no reason to rewrite it."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class FileFacts:
     Attributes:
         files: one row a file, as ``summary.gather`` returns it for ``keys``, with NULL counts.
         keys: the columns to examine.
-        built: figures of the last whole layout; zeros if it is unknown.
+        built: figures of the last whole layout by these columns; zeros if it is unknown, or was by others.
         partitions: number of partitions of that layout.
         by_bucket: whether each bucket of a folder has files of its own.
         command: the statement by which a table's own format clusters it; empty if only dbt-zorder does.
@@ -99,8 +101,17 @@ class TableHealth:
     command: str
 
     @property
+    def is_fresh(self) -> bool:
+        """Whether few files and few bytes came since a whole layout by these columns, so that a rewrite repeats it."""
+        if self.new_files is None or self.new_bytes is None:
+            return False
+        return self.new_bytes < FEW * self.bytes and 2 * self.new_files < self.files
+
+    @property
     def gains(self) -> bool:
         """Whether a rewrite would lower the bytes that queries read by a third, or make many files few."""
+        if self.is_fresh:
+            return False
         share = {name: one.depth / max(1, self.files) for name, one in self.columns.items()}
         after = {name: one.after / max(1, self.files_after) for name, one in self.columns.items()}
         fewer = self.files > BOUND * self.files_after and 2 * self.small_files > self.files
@@ -163,7 +174,7 @@ def health_of(table: TableName, facts: FileFacts, spec: LayoutSpec, command: str
         command: the command that rewrites it.
     """
     depths = {key.column.name: _depth(facts.files, number) for number, key in enumerate(facts.keys)}
-    now = _totals(facts.files, depths)
+    now = add_up(facts.files, facts.keys)
     target = target_bytes(spec, facts.built, now.bytes)
     overlap = _overlap(facts, now, target, spec)
     is_known = facts.built.files > 0
@@ -184,7 +195,7 @@ def health_of(table: TableName, facts: FileFacts, spec: LayoutSpec, command: str
                 deepest=one.deepest,
                 overlaps=round(one.overlaps, 2),
                 unbounded=one.unbounded,
-                after=overlap.touched_after[name],
+                after=_after(one, overlap, name, is_measured=name in facts.built.point_query_files),
                 at_build=facts.built.point_query_files.get(name),
             )
             for name, one in depths.items()
@@ -198,9 +209,16 @@ def _depth(files: pa.Table, number: int) -> Depth:
     return depth_of(low, high, one_chunk(files["row_count"]), nulls)
 
 
-def _totals(files: pa.Table, depths: Mapping[str, Depth]) -> Summary:
-    size, rows = (int(pc.sum(files[name]).as_py() or 0) for name in ("file_size", "row_count"))
-    return Summary(files.num_rows, rows, size, {name: one.mean for name, one in depths.items()})
+def _after(depth: Depth, overlap: Overlap, name: str, *, is_measured: bool) -> float:
+    """Return the number of files that a query is expected to read after a rewrite.
+
+    The figures of a build come from bounds alone, as ``point_query_files`` has them. So they are compared with the
+    same of today, and the depth is lowered by as much.
+    """
+    after, now = overlap.touched_after.get(name, 1.0), overlap.now.point_query_files.get(name, 0.0)
+    if is_measured and now:
+        after *= (depth.mean - depth.unbounded) / now
+    return round(min(max(1.0, after), float(overlap.files_after)), 2)
 
 
 def _overlap(facts: FileFacts, now: Summary, target: int, spec: LayoutSpec) -> Overlap:

@@ -55,11 +55,12 @@ def read_facts(spark: SparkSession, table: TableName, info: TableInfo, names: Se
         folder = info.location.rstrip("/").rsplit("/", 1)[-1]
         sizes = {path: size for path, size in sizes.items() if unquote(path.rsplit("/", 2)[-2]) == unquote(folder)}
     layout = tree.layout if tree is not None else None
+    is_same = tree is not None and [key.column.name for key in keys] == tree.by
     return FileFacts(
         files=_files(spark, info.location, sizes, keys),
         keys=keys,
-        built=NOT_BUILT if tree is None else tree.built,
-        partitions=1 if layout is None else layout.trees,
+        built=tree.built if tree is not None and is_same else NOT_BUILT,
+        partitions=layout.trees if layout is not None and is_same else 1,
         by_bucket=info.bucket_count > 0,
         is_own=is_own,
     )

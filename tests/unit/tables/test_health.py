@@ -85,6 +85,22 @@ def test_batches_since_the_last_whole_layout_are_drift() -> None:
     assert measured(facts([(0, 99)] * 6)).new_files is None
 
 
+def test_few_new_bytes_are_no_reason_to_repeat_a_layout() -> None:
+    weak = replace(facts([(0, 99)] * 20), built=Summary(19, 190, 1_900_000, {"k": 2.0}))
+    assert not measured(weak, files=19).gains  # a build gives such a column no better ranges
+    assert measured(replace(weak, built=Summary(17, 170, 1_700_000, {"k": 2.0})), files=17).gains
+
+
+def test_the_depth_after_a_rewrite_is_measured_as_that_of_today() -> None:
+    ranges = [(number, 1_000 - number) for number in range(20)]
+    found = facts(ranges)
+    # the bounds of such files give half the depth, in the figures of the build as well
+    built = Summary(20, 200, 2_000_000, {"k": 10.5})
+    health = measured(replace(found, built=built), files=20)
+    assert health.columns["k"].depth == pytest.approx(20, abs=0.5)
+    assert health.columns["k"].after == pytest.approx(20, abs=0.5)
+
+
 def test_files_without_bounds_and_without_statistics_are_counted() -> None:
     found = facts([(0, 9), (None, None), (10, 19)])
     counts = pa.array([10, None, 10], pa.int64())
