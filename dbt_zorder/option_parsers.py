@@ -213,6 +213,26 @@ def from_one(value: Any) -> float:
     return float(value)
 
 
+def positive(value: Any) -> float:
+    """Return a number above 0, and raise ValueError for any other value."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < math.inf:
+        msg = "it must be a number above 0."
+        raise ValueError(msg)
+    return float(value)
+
+
+def size(value: Any) -> int:
+    """Return a number of bytes, and raise ValueError for any other value."""
+    try:
+        found = parse_size(value)
+    except ConfigError:
+        found = None
+    if found is None:
+        msg = "it must be a number of bytes from 1000, or a text like '64MB' or '1TB'."
+        raise ValueError(msg)
+    return found
+
+
 def buckets(value: Any) -> int | str:
     """Return a number of buckets, or ``auto``; raise ValueError for any other value."""
     if value == AUTO:

@@ -8,6 +8,8 @@ from typing import Any
 
 from dbt.adapters.base import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.events.functions import fire_event
+from dbt_common.events.types import Note
 from dbt_common.exceptions import CompilationError
 from pyspark.sql import SparkSession
 
@@ -15,6 +17,7 @@ from dbt_zorder import option_parsers as values
 from dbt_zorder import pruning
 from dbt_zorder.adapter.advise import advise_on_table
 from dbt_zorder.adapter.config import ModelSettings
+from dbt_zorder.adapter.maintenance import Budget, Maintenance, Steps
 from dbt_zorder.adapter.messages.progress import progress
 from dbt_zorder.adapter.messages.spark_errors import dbt_errors
 from dbt_zorder.adapter.names import existing_name, table_name
@@ -25,6 +28,7 @@ from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.spark.columns import case_sensitive, fold_case
+from dbt_zorder.stats.table_state import FORMATS
 from dbt_zorder.tables.compact import compact
 from dbt_zorder.tables.diagnose import measure_health
 from dbt_zorder.tables.health import TableHealth
@@ -35,6 +39,7 @@ from dbt_zorder.tables.parquet.operations.vacuum import vacuum
 from dbt_zorder.tables.parquet.operations.verify import verify_table
 from dbt_zorder.tables.parquet.rewrite import request_from_marker
 from dbt_zorder.tables.registry import existing, for_format, open_table
+from dbt_zorder.tables.version import version_of
 
 _LOG = AdapterLogger("Zorder")
 
@@ -99,6 +104,43 @@ class Operations:
             if _is_view(self.session, table_name(relation), "zorder_healthy"):
                 return []
             return exceeded(measured(self.session, relation, model, columns), checked)
+
+    def maintain(
+        self,
+        targets: Sequence[Mapping[str, Any]],
+        dry_run: bool,
+        budget_bytes: object,
+        budget_minutes: object,
+        strict: object,
+    ) -> dict[str, Any]:
+        """Rewrite tables that gain, delete their old versions and verify them. Return failures, and a ``text``.
+
+        Args:
+            targets: relation and node of each table.
+            dry_run: change nothing.
+            budget_bytes, budget_minutes: limits of the run; None for none.
+            strict: whether the macro raises if a table failed.
+        """
+        with dbt_errors():
+            check_dry_run("zorder_maintain", dry_run)
+            values.read("zorder_maintain: strict", strict, values.boolean)
+            run = Maintenance(Budget.of(budget_bytes, budget_minutes), dry_run, lambda line: fire_event(Note(msg=line)))
+            steps = [self._steps(target["relation"], target["node"], dry_run=dry_run) for target in targets]
+            return {"text": run.run(steps), "failed": run.failed}
+
+    def _steps(self, relation: BaseRelation, model: Mapping[str, Any] | None, *, dry_run: bool) -> Steps:
+        """Return the steps by which a table is maintained."""
+        table = table_name(relation)
+        info = describe(self.session, table)
+        is_own = info is not None and bool(version_of(info.location))
+        is_table = is_own or (info is not None and info.provider in FORMATS)
+        return Steps(
+            str(table),
+            (lambda: measured(self.session, relation, model, None)) if is_table else None,
+            lambda: int(self.optimize(relation, model, dry_run=False)["files_after"]),
+            (lambda: len(self.vacuum(relation, model, dry_run, None, None)["deleted"])) if is_own else None,
+            (lambda: list(self.verify(relation)["findings"])) if is_own else None,
+        )
 
     def advise(
         self,

@@ -21,13 +21,13 @@
 {% endmacro %}
 
 {#- Return relation and node of a model, seed or snapshot by name, or of any table by `schema.identifier`. Without a name,
-    return those of all nodes that have versions and whose schema exists. -#}
-{% macro zorder_targets(name=none) %}
+    return those of all nodes that have versions and whose schema exists, in `any_format` also of other z-ordered nodes. -#}
+{% macro zorder_targets(name=none, any_format=false) %}
   {%- set found = [] -%}
   {%- for node in (graph.nodes.values() if execute else []) if node.resource_type in ('model', 'seed', 'snapshot') -%}
     {%- set place = (node.schema ~ '.' ~ node.alias) | lower if node.config.materialized != 'ephemeral' else none -%}
     {%- if name is not none and (node.name == name or place == name | lower)
-          or name is none and zorder_has_versions(node) and adapter.check_schema_exists(node.database, node.schema) -%}
+          or name is none and zorder_has_versions(node, any_format) and adapter.check_schema_exists(node.database, node.schema) -%}
       {% do found.append({'relation': api.Relation.create(schema=node.schema, identifier=node.alias), 'node': node}) %}
     {%- endif -%}
   {%- endfor -%}
@@ -55,10 +55,11 @@
 
 {#- Return whether a node has versions managed by this package. On Parquet, snapshots always have, and other nodes have
     with zorder_by. Delta and Iceberg manage their own. Views and ephemeral models have none, even if they inherit
-    zorder_by from their folder. -#}
-{% macro zorder_has_versions(node) %}
+    zorder_by from their folder. In `any_format`, count other nodes with zorder_by too. -#}
+{% macro zorder_has_versions(node, any_format=false) %}
   {%- set given = node.config -%}
   {%- set in_parquet = (given.get('file_format') or 'parquet') | lower == 'parquet' -%}
-  {%- set ordered = given.get('zorder_by') and not given.get('zorder_skip') or node.resource_type == 'snapshot' -%}
-  {{ return(in_parquet and ordered and given.get('materialized') not in ('view', 'ephemeral')) }}
+  {%- set ordered = given.get('zorder_by') and not given.get('zorder_skip') -%}
+  {%- set managed = in_parquet and (ordered or node.resource_type == 'snapshot') or any_format and ordered -%}
+  {{ return(managed and given.get('materialized') not in ('view', 'ephemeral')) }}
 {% endmacro %}
