@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dbt_zorder.layout.keys import SAMPLE_BYTES, TEXT, Key
+from dbt_zorder.stats.footers import footer_length
 from dbt_zorder.stats.listing import local_file
 
 _READERS = 4
@@ -62,9 +63,12 @@ def read_ranges(sizes: Mapping[str, int], keys: Sequence[Key], like: pa.Schema |
 
 def _read(name: str, keys: Sequence[Key]) -> _Footer:
     try:
-        footer = pq.read_metadata(local_file(name) or "")
-        return _Footer(int(footer.num_rows), _ranges(footer, keys))
-    except Exception:  # a remote or a damaged file, or one of another format: nothing is known of its rows
+        file = local_file(name) or ""
+        footer = pq.read_metadata(file)
+        # a signature lengthens the footer of encrypted files: Arrow aborts the process on an encrypted column
+        is_plain = footer_length(file) == footer.serialized_size
+        return _Footer(int(footer.num_rows), _ranges(footer, keys) if is_plain else [_UNKNOWN] * len(keys))
+    except Exception:  # a remote or a damaged file, or one of another format
         return _Footer(None, [_UNKNOWN] * len(keys))
 
 

@@ -185,6 +185,13 @@ def _open(name: str, size: int) -> pq.FileMetaData:
     return footer
 
 
+def footer_length(file: str) -> int:
+    """Return the bytes of the footer of a Parquet file, from its last bytes."""
+    with open(file, "rb") as opened:
+        opened.seek(-8, os.SEEK_END)
+        return int.from_bytes(opened.read(4), "little")
+
+
 def _type_in(fields: pa.StructType, column: ResolvedColumn) -> pa.DataType | None:
     here: pa.DataType = fields
     for part in column.path:

@@ -13,6 +13,7 @@ from pyspark.sql import types as t
 from dbt_zorder.layout.keys import Key, key_of
 from dbt_zorder.spark.columns import ResolvedColumn
 from dbt_zorder.stats.footer_ranges import read_ranges
+from tests.unit.stats.test_footers import encrypted
 
 
 def key(kind: t.DataType, *path: str) -> Key:
@@ -80,6 +81,14 @@ def test_a_file_that_cannot_be_read_has_no_row_count(tmp_path: Path) -> None:
     found = read_ranges(sizes, [key(t.LongType())])
     assert found["row_count"].to_pylist() == [None, None]
     assert bounds(found) == [(None, None, None)] * 2
+
+
+def test_an_encrypted_column_has_no_range(tmp_path: Path) -> None:
+    encrypted(tmp_path / "secret.parquet")
+    sizes = {(tmp_path / "secret.parquet").as_uri(): (tmp_path / "secret.parquet").stat().st_size}
+    found = read_ranges(sizes, [key(t.LongType(), "id")])
+    assert found["row_count"].to_pylist() == [9]
+    assert bounds(found) == [(None, None, None)]
 
 
 def test_columns_are_found_in_any_case_and_in_structs(tmp_path: Path) -> None:

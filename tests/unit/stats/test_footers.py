@@ -237,7 +237,7 @@ def _another_writer(file: Path) -> None:
     pq.write_table(pa.table({"id": pa.array(range(9), pa.int64())}), file)
 
 
-def _encrypted(file: Path) -> None:
+def encrypted(file: Path) -> None:
     keys = pe.EncryptionConfiguration(footer_key="f", column_keys={"c": ["id"]}, plaintext_footer=True)
     factory = pe.CryptoFactory(lambda _: Unwrapped())
     properties = factory.file_encryption_properties(pe.KmsConnectionConfig(), keys)
@@ -249,7 +249,7 @@ def _cut(file: Path) -> None:
     file.write_bytes(b"PAR1 but no more")
 
 
-@pytest.mark.parametrize("spoil", [_cut, _another_writer, _encrypted])
+@pytest.mark.parametrize("spoil", [_cut, _another_writer, encrypted])
 def test_a_file_that_spark_did_not_write_is_left_to_spark(
     spark: SparkSession, tmp_path: Path, spoil: Callable[[Path], None]
 ) -> None:
