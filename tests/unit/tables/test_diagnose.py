@@ -26,7 +26,7 @@ def test_a_clustered_table_is_healthy_until_files_come(spark: SparkSession, tabl
     assert after.command == f"dbt run-operation zorder_optimize --args '{{model: {table}, dry_run: false}}'"
 
 
-def test_a_table_of_another_writer_is_told_the_command(spark: SparkSession, table: TableName) -> None:
+def test_a_table_of_another_writer_gets_the_command(spark: SparkSession, table: TableName) -> None:
     spark.sql(f"CREATE TABLE {table.sql} USING parquet AS SELECT /*+ repartition(8) */ id, id `a b` FROM range(100)")
     found = health(spark, str(table), ["id", "`a b`"])
     assert found.files == found.small_files == 8
