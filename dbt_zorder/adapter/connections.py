@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.adapter.credentials import ZorderCredentials
 from dbt_zorder.adapter.messages.logs import forward_logs
 from dbt_zorder.adapter.messages.spark_errors import dbt_errors
+from dbt_zorder.adapter.session.endpoint import endpoint_session, forget_facts, has_client
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.spark.sql import BLANK
 
@@ -61,26 +62,48 @@ class ZorderConnectionManager(SparkConnectionManager):
 
     def has_session(self) -> bool:
         """Return whether ``session`` can return a session."""
+        return self.runs_python() or has_client()
+
+    def runs_python(self) -> bool:
+        """Return whether that session is Spark's own, in which Python models run, and not SQL over this connection."""
         connection = self.get_thread_connection()
         has_remote = getattr(connection.credentials, "spark_remote", None) is not None
         return has_remote or getattr(connection.handle, "session", None) is not None
 
-    def session(self) -> SparkSession:
-        """Return the session behind this thread's connection, or else the session of the profile's spark_remote.
+    def check_runs_python(self) -> None:
+        """Check that Python models can run.
 
         Raises:
-            DbtRuntimeError: the connection has no session, and the profile has no spark_remote.
+            DbtRuntimeError: the connection answers SQL alone.
+        """
+        if not self.runs_python():
+            msg = (
+                "Python models need a Spark session: set 'method: session' in the profile, or 'spark_remote' to the "
+                "Spark Connect server of the same cluster, as sc://localhost:15002."
+            )
+            raise DbtRuntimeError(msg)
+
+    def session(self) -> SparkSession:
+        """Return the session behind this thread's connection, or of the profile's spark_remote, or over SQL alone.
+
+        Raises:
+            DbtRuntimeError: the connection has no session, and the client of Spark Connect is not installed.
             FailedToConnectError: the server of spark_remote does not answer.
         """
         connection = self.get_thread_connection()
         if not self.has_session():
             msg = (
-                "z-ordering and Python models need a Spark session: set 'method: session' in the profile, or "
-                "'spark_remote' to the Spark Connect server of the same cluster, as sc://localhost:15002."
+                "z-ordering over this method needs PySpark 4 with the client of Spark Connect, by which it writes SQL: "
+                "pip install 'dbt-zorder[connect]'. Or set 'method: session' in the profile, or 'spark_remote' to the "
+                "Spark Connect server of the same cluster, as sc://localhost:15002."
             )
             raise DbtRuntimeError(msg)
-        found = getattr(connection.handle, "session", None)
-        return found if found is not None else _open_session(connection.credentials)
+        found: SparkSession | None = getattr(connection.handle, "session", None)
+        if found is not None:
+            return found
+        if self.runs_python():
+            return _open_session(connection.credentials)
+        return endpoint_session(connection.handle, connection.credentials)
 
     def execute(
         self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
@@ -88,6 +111,7 @@ class ZorderConnectionManager(SparkConnectionManager):
         """Run a statement. Run a query even if its rows are not fetched, such as a hook that calls raise_error."""
         response, table = super().execute(sql, auto_begin=auto_begin, fetch=fetch, limit=limit)
         handle: Any = self.get_thread_connection().handle
+        forget_facts(handle)
         if not fetch and _QUERY.match(sql) and hasattr(handle, "run_and_discard"):
             with self.exception_handler(sql):
                 handle.run_and_discard()

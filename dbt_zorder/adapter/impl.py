@@ -204,7 +204,11 @@ class ZorderAdapter(SparkAdapter):
     @available.parse_none
     def zorder_view(self, model: Mapping[str, Any], code: str) -> BaseRelation:
         """Register a model's rows as a view until the model ends. Run a Python model, but only analyze an SQL query."""
-        df = run_model(self.session, model, code) if model["language"] == "python" else self._query(code)
+        if model["language"] == "python":
+            self.connections.check_runs_python()
+            df = run_model(self.session, model, code)
+        else:
+            df = self._query(code)
         with self.connections.exception_handler(code):
             identifier = MODEL_SCOPES.create_view(df, str(model["alias"]))
         return self.Relation.create(schema=GLOBAL_VIEWS, identifier=identifier, type=self.Relation.View)
