@@ -62,24 +62,27 @@ class ZorderConnectionManager(SparkConnectionManager):
 
     def has_session(self) -> bool:
         """Return whether ``session`` can return a session."""
-        return self.runs_python() or has_client()
+        return self.has_server() or has_client()
 
-    def runs_python(self) -> bool:
-        """Return whether that session is Spark's own, in which Python models run, and not SQL over this connection."""
+    def has_server(self) -> bool:
+        """Return whether that session is Spark's own, and not one that writes SQL over this connection."""
         connection = self.get_thread_connection()
         has_remote = getattr(connection.credentials, "spark_remote", None) is not None
         return has_remote or getattr(connection.handle, "session", None) is not None
 
-    def check_runs_python(self) -> None:
-        """Check that Python models can run.
+    def require_server(self, what: str) -> None:
+        """Check that the session is Spark's own.
+
+        Args:
+            what: what needs it, as the subject of a sentence.
 
         Raises:
             DbtRuntimeError: the connection answers SQL alone.
         """
-        if not self.runs_python():
+        if not self.has_server():
             msg = (
-                "Python models need a Spark session: set 'method: session' in the profile, or 'spark_remote' to the "
-                "Spark Connect server of the same cluster, as sc://localhost:15002."
+                f"{what} a Spark session: set 'method: session' in the profile, or 'spark_remote' to the Spark Connect "
+                "server of the same cluster, as sc://localhost:15002."
             )
             raise DbtRuntimeError(msg)
 
@@ -101,7 +104,7 @@ class ZorderConnectionManager(SparkConnectionManager):
         found: SparkSession | None = getattr(connection.handle, "session", None)
         if found is not None:
             return found
-        if self.runs_python():
+        if self.has_server():
             return _open_session(connection.credentials)
         return endpoint_session(connection.handle, connection.credentials)
 

@@ -43,6 +43,7 @@ from dbt_zorder.adapter.requests import (
     check_reserved,
     checked_settings,
     merge_settings,
+    merges,
     model_request,
     snapshot_settings,
 )
@@ -201,11 +202,16 @@ class ZorderAdapter(SparkAdapter):
         """Return whether statements run in that session too. Only then can they read its temporary views."""
         return self._statement_session() is not None
 
+    @available.parse(lambda *_, **__: True)
+    def zorder_takes_rows(self) -> bool:
+        """Return whether that session takes rows of this process as data, and not as the text of a statement."""
+        return self.connections.has_server()
+
     @available.parse_none
     def zorder_view(self, model: Mapping[str, Any], code: str) -> BaseRelation:
         """Register a model's rows as a view until the model ends. Run a Python model, but only analyze an SQL query."""
         if model["language"] == "python":
-            self.connections.check_runs_python()
+            self.connections.require_server("Python models need")
             df = run_model(self.session, model, code)
         else:
             df = self._query(code)
@@ -268,7 +274,12 @@ class ZorderAdapter(SparkAdapter):
     def zorder_settings(self, model: Mapping[str, Any]) -> ModelSettings | None:
         """Return a model's checked settings, or None if dbt-spark's materialization builds it."""
         with dbt_errors():
-            return checked_settings(model)
+            settings = checked_settings(model)
+            if settings is not None and merges(model):
+                self.connections.require_server(
+                    f"Model {model_name(model)}: the strategies merge and delete+insert need"
+                )
+            return settings
 
     @available.parse_none
     def zorder_check_name(self, model: Mapping[str, Any]) -> None:
@@ -418,6 +429,7 @@ class ZorderAdapter(SparkAdapter):
         exists: bool,
     ) -> ZorderResponse:
         """Build a snapshot's first version from its query, or the next version from the query of its changes."""
+        self.connections.require_server("Snapshots of Parquet tables need")
         with self._build_context(model, relation, sql):
             first = None if exists else self.connections.query(sql)
             by = settings or snapshot_settings(model, self.connections.query(sql) if first is None else first, columns)

@@ -80,7 +80,7 @@ def build_request(
             compression=settings.compression,
         ),
         stats_columns=settings.stats_columns,
-        key_columns=as_list(model["config"].get("unique_key")) if _merges(model) else (),
+        key_columns=as_list(model["config"].get("unique_key")) if merges(model) else (),
         bloom=settings.bloom,
         options=settings.options,
         comment=(model.get("description") or "") if persisted.get("relation") else "",
@@ -122,7 +122,7 @@ def merge_settings(model: Mapping[str, Any], strategy: str) -> Merge | None:
     )
 
 
-def _merges(model: Mapping[str, Any]) -> bool:
+def merges(model: Mapping[str, Any]) -> bool:
     """Return whether the model's batches are merged by a key."""
     config = model["config"]
     return config.get("materialized") == "incremental" and config.get("incremental_strategy") in STRATEGIES

@@ -2,7 +2,7 @@
     table as dbt-spark does, and overwrite its content. -#}
 {% materialization seed, adapter='spark_zorder' %}
   {%- set settings = adapter.zorder_settings(model) -%}
-  {%- if settings is none and not adapter.zorder_in_session() -%}
+  {%- if settings is none and not adapter.zorder_takes_rows() -%}
     {{ return(materialization_seed_default()) }}
   {%- endif -%}
 

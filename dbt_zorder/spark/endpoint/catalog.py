@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 
 from dbt_zorder.spark.columns import split_name
-from dbt_zorder.spark.endpoint.expressions import UnsupportedError
+from dbt_zorder.spark.endpoint.unsupported import UnsupportedError
 from dbt_zorder.spark.sql import quote_name
 
 Rows = Sequence[Sequence[Any]]

@@ -22,14 +22,15 @@ from pyspark.sql.connect.session import SparkSession as ConnectSession
 from pyspark.sql.metrics import ExecutionInfo
 from pyspark.sql.types import StructField, StructType
 
+from dbt_zorder.spark.catalog import NEXT_SUFFIX
 from dbt_zorder.spark.conf import CASE_SENSITIVE
 from dbt_zorder.spark.ddl import type_ddl
 from dbt_zorder.spark.endpoint.catalog import CatalogCalls
-from dbt_zorder.spark.endpoint.expressions import UnsupportedError
 from dbt_zorder.spark.endpoint.plan_text import same_plans, show_all
 from dbt_zorder.spark.endpoint.relations import Writer, local_rows
 from dbt_zorder.spark.endpoint.results import fetch, statement_table
 from dbt_zorder.spark.endpoint.type_text import MORE_FIELDS, parse_type
+from dbt_zorder.spark.endpoint.unsupported import UnsupportedError
 from dbt_zorder.spark.sql import BLANK, quote_name, quote_string
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -239,20 +240,27 @@ class EndpointClient(SparkConnectClient):
         self.rows(f"INSERT OVERWRITE DIRECTORY {quote_string(write.path)} USING {write.source}{options} {sql}")
 
     def _append(self, write: Any, sql: str) -> None:
-        """Add files to a folder: a table leads there during the statement, and its files stay when it is dropped."""
-        schema = self.columns(sql)
-        parts = list(write.partitioning_columns)
-        inner = [one.name for one in schema.fields if one.name not in parts]
-        columns = ", ".join(f"{quote_name(name)} {type_ddl(schema[name].dataType)}" for name in [*inner, *parts])
-        table = quote_name(self._schema, f"zorder_write_{uuid.uuid4().hex}")
-        by = f" PARTITIONED BY ({', '.join(map(quote_name, parts))})" if parts else ""
-        place = f"USING {write.source}{_options(write.options)}{by} LOCATION {quote_string(write.path)}"
-        self.rows(f"CREATE TABLE {table} ({columns}) {place}")
+        """Add files to a folder that exists: what leads there during the statement is dropped, and the files stay.
+
+        It is a view of this connection alone. Files of partitions need a table, which has the name of a swap's entry:
+        dbt does not see it, should the connection be lost.
+        """
+        schema, parts = self.columns(sql), list(write.partitioning_columns)
+        names = [one.name for one in schema.fields if one.name not in parts] + parts
+        columns = ", ".join(f"{quote_name(name)} {type_ddl(schema[name].dataType)}" for name in names)
+        options, target = dict(write.options), f"zorder_write_{uuid.uuid4().hex}"
+        if parts:
+            target = quote_name(self._schema, f"{target}{NEXT_SUFFIX}")
+            place = f"PARTITIONED BY ({', '.join(map(quote_name, parts))}) LOCATION {quote_string(write.path)}"
+            self.rows(f"CREATE TABLE {target} ({columns}) USING {write.source}{_options(options)} {place}")
+            sql = f"SELECT {', '.join(map(quote_name, names))} FROM (\n{sql}\n)"
+        else:
+            options["path"] = write.path
+            self.rows(f"CREATE TEMPORARY VIEW {target} ({columns}) USING {write.source}{_options(options)}")
         try:
-            names = ", ".join(map(quote_name, [*inner, *parts]))
-            self.rows(f"INSERT INTO {table} SELECT {names} FROM (\n{sql}\n)" if parts else f"INSERT INTO {table} {sql}")
+            self.rows(f"INSERT INTO {target} {sql}")
         finally:
-            self.rows(f"DROP TABLE IF EXISTS {table}")
+            self.rows(f"DROP {'TABLE' if parts else 'VIEW'} IF EXISTS {target}")
 
     def _exists(self, source: str, path: str) -> bool:
         try:

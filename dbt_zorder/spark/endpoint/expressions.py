@@ -12,6 +12,7 @@ from pyspark.sql.types import DataType
 
 from dbt_zorder.spark.columns import split_name
 from dbt_zorder.spark.ddl import type_ddl
+from dbt_zorder.spark.endpoint.unsupported import UnsupportedError
 from dbt_zorder.spark.sql import NO_CODE, quote_name, quote_string
 
 _OPERATORS: Mapping[str, str] = {
@@ -25,10 +26,6 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _QUOTED = re.compile(NO_CODE, re.DOTALL)
 _BRACKETS = {")": "(", "]": "["}
 _ALIAS = re.compile(r"\bas\s+(?:\w+|`(?:[^`]|``)+`)\s*\Z", re.IGNORECASE)
-
-
-class UnsupportedError(NotImplementedError):
-    """A part of a plan that has no form in SQL here."""
 
 
 def to_sql(expression: Any) -> str:

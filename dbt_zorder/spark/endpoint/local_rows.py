@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType, TimestampType
 
 from dbt_zorder.spark.ddl import type_ddl
-from dbt_zorder.spark.endpoint.expressions import UnsupportedError
+from dbt_zorder.spark.endpoint.unsupported import UnsupportedError
 from dbt_zorder.spark.sql import quote_name, quote_string
 
 

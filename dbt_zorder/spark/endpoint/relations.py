@@ -17,8 +17,9 @@ from pyspark.sql.types import StructType
 
 from dbt_zorder.spark.columns import fold_case
 from dbt_zorder.spark.ddl import type_ddl
-from dbt_zorder.spark.endpoint.expressions import UnsupportedError, name_of, order_sql, selected, to_sql, type_of
+from dbt_zorder.spark.endpoint.expressions import name_of, order_sql, selected, to_sql, type_of
 from dbt_zorder.spark.endpoint.local_rows import rows_sql
+from dbt_zorder.spark.endpoint.unsupported import UnsupportedError
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.spark.type_json import columns_from_json
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_type
 
-from dbt_zorder.spark.endpoint.expressions import UnsupportedError
+from dbt_zorder.spark.endpoint.unsupported import UnsupportedError
 from dbt_zorder.spark.sql import quote_name
 
 _AS_IT_IS = (t.BooleanType, t.ByteType, t.ShortType, t.IntegerType, t.LongType, t.DoubleType, t.StringType)
