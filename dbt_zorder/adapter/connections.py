@@ -91,7 +91,7 @@ class ZorderConnectionManager(SparkConnectionManager):
 
         Raises:
             DbtRuntimeError: the connection has no session, and the client of Spark Connect is not installed.
-            FailedToConnectError: the server of spark_remote does not answer.
+            FailedToConnectError: the server of spark_remote does not answer, or this process has another session.
         """
         connection = self.get_thread_connection()
         if not self.has_session():
@@ -106,7 +106,10 @@ class ZorderConnectionManager(SparkConnectionManager):
             return found
         if self.has_server():
             return _open_session(connection.credentials)
-        return endpoint_session(connection.handle, connection.credentials)
+        try:
+            return endpoint_session(connection.handle, connection.credentials)
+        except ZorderError as exc:
+            raise FailedToConnectError(str(exc)) from exc
 
     def execute(
         self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None

@@ -48,8 +48,9 @@ class ZorderCredentials(SparkCredentials):
             dbt-spark's methods.
         spark_remote: address of a Spark Connect server, such as ``sc://host:15002``. With ``method: session``,
             everything runs there. With another method, SQL uses that method, and the server runs z-ordering, seeds
-            and Python models. The server must then share the method's catalog. The default, with
-            ``method: session``, is the environment variable ``SPARK_REMOTE``, then ``spark.remote``.
+            and Python models. The server must then share the method's catalog. Without it, z-ordering is SQL of that
+            method. The default, with ``method: session``, is the environment variable ``SPARK_REMOTE``, then
+            ``spark.remote``.
         session_dir: folder of the embedded metastore and warehouse, by default ``.spark_zorder`` in the project.
             A relative path starts at the project.
         zorder_formats: ``delta`` or ``iceberg``, the format that the embedded session is set up for.

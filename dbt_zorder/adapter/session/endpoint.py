@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
@@ -10,14 +11,13 @@ from weakref import WeakKeyDictionary
 import pyspark
 from pyspark.sql import SparkSession
 
-from dbt_zorder.adapter.session.open import REMOTE_SETTINGS
-from dbt_zorder.errors import ZorderError
+from dbt_zorder.adapter.session.open import CONNECT_MODE, REMOTE_SETTINGS, SessionError
+from dbt_zorder.spark.messages import in_one_line
 
 if TYPE_CHECKING:
     from dbt_zorder.adapter.credentials import ZorderCredentials
 
-_CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
-"""Environment variable under which PySpark's functions write plans, and need no JVM."""
+_LOG = logging.getLogger("dbt_zorder")
 
 _sessions: WeakKeyDictionary[Any, SparkSession] = WeakKeyDictionary()
 
@@ -31,23 +31,27 @@ def endpoint_session(connection: Any, credentials: ZorderCredentials) -> SparkSe
     """Return the session over a connection, and set what a layout needs in the server's session on the first call.
 
     Raises:
-        ZorderError: Spark itself runs in this process, which leaves no room for a session of another kind.
+        SessionError: Spark itself runs in this process, which leaves no room for a session of another kind.
     """
     found = _sessions.get(connection)
     if found is None:
-        if SparkSession.getActiveSession() is not None and _CONNECT_MODE not in os.environ:
+        if SparkSession.getActiveSession() is not None and CONNECT_MODE not in os.environ:
             msg = (
                 "This process has a session in which Spark itself runs, and PySpark allows no other kind beside it: "
                 "run dbt in a process of its own."
             )
-            raise ZorderError(msg)
-        os.environ[_CONNECT_MODE] = "1"
+            raise SessionError(msg)
+        os.environ[CONNECT_MODE] = "1"
         from dbt_zorder.spark.endpoint.client import EndpointSession
 
         found = cast("SparkSession", EndpointSession(connection, credentials.schema or "default"))
         for key, value in REMOTE_SETTINGS.items():
-            if key not in credentials.server_side_parameters:
+            if key in credentials.server_side_parameters:
+                continue
+            try:
                 found.conf.set(key, value)
+            except Exception as exc:  # what needs the setting says so itself
+                _LOG.debug("the server does not let %s be set: %s", key, in_one_line(exc))
         _sessions[connection] = found
     return found
 

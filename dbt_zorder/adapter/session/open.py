@@ -49,6 +49,9 @@ QUIET_SETTINGS: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
 }
 
+CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
+"""Environment variable under which PySpark's functions write plans, and need no JVM."""
+
 METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
 _WAREHOUSE = "spark.sql.warehouse.dir"
 _HIVE_WAREHOUSE = "spark.hadoop.hive.metastore.warehouse.dir"
@@ -179,6 +182,8 @@ def _check_kind(remote: str | None, here: SparkSession | None) -> None:
         kind = "in which Spark itself runs"
     elif remote is None and _opened:
         kind = f"of Spark Connect, {redact(str(next(iter(_opened))))}"
+    elif remote is None and here is None and CONNECT_MODE in os.environ:
+        kind = "that writes plans, as SQL for the method of another target"
     else:
         return
     msg = (

@@ -45,6 +45,8 @@ _FIRST_POLL, _LONGEST_POLL = 0.01, 1.0
 """Seconds between two questions whether a statement has ended."""
 _SHOWN = 2_000
 """Characters of a statement in the log: the cuts of a tree may be much longer."""
+_FINISHED, _RUNNING = 2, (0, 1, 7)
+"""States of a statement in HiveServer2's protocol; one that runs is initialized, running or pending."""
 _UNDEFINED = "<undefined>"
 
 
@@ -89,12 +91,12 @@ class EndpointClient(SparkConnectClient):
                 # asked for again and again: a server may drop a connection that is silent for minutes
                 cursor.execute(statement, async_=True)
                 wait, state = _FIRST_POLL, cursor.poll()
-                while state.operationState in (0, 1, 7):  # initialized, running, pending
+                while state.operationState in _RUNNING:
                     time.sleep(wait)
                     wait, state = min(_LONGEST_POLL, wait * 1.5), cursor.poll()
             except Exception as exc:
                 raise _error(_text_of(exc)) from exc
-            if state.operationState != 2:
+            if state.operationState != _FINISHED:
                 raise _error(state.errorMessage or f"the statement ended in the state {state.operationState}")
             return cursor
 

@@ -272,7 +272,10 @@ class Writer:
         # a hint accepts columns alone, and an explicit number of partitions, which is not coalesced
         query = self._plain(step.input)
         names = self._names(query)
-        slots = [f"{_SLOT}{number}" for number in range(len(step.partition_exprs))]
+        slot = _SLOT
+        while any(name.lower().startswith(slot) for name in names):
+            slot += "_"
+        slots = [f"{slot}{number}" for number in range(len(step.partition_exprs))]
         columns = [
             f"{to_sql(one)} AS {quote_name(slot)}" for one, slot in zip(step.partition_exprs, slots, strict=True)
         ]
