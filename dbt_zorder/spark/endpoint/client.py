@@ -12,7 +12,8 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException, PySparkException
@@ -47,6 +48,8 @@ _SHOWN = 2_000
 """Characters of a statement in the log: the cuts of a tree may be much longer."""
 _FINISHED, _RUNNING = 2, (0, 1, 7)
 """States of a statement in HiveServer2's protocol; one that runs is initialized, running or pending."""
+_LOCAL_RELATIONS, _UNLIMITED = "spark.sql.session.localRelation", str(1 << 62)
+"""Settings of the size from which PySpark sends rows as an artifact; here they are always part of the statement."""
 _UNDEFINED = "<undefined>"
 
 
@@ -114,7 +117,7 @@ class EndpointClient(SparkConnectClient):
 
     def _forget(self, statement: str) -> None:
         """Forget what a statement may change: settings are changed by SET and RESET alone, and columns by any."""
-        is_setting = statement.startswith(("SET", "RESET"))
+        is_setting = statement.lstrip()[:5].upper().startswith(("SET", "RESET"))
         kept = {} if is_setting else {key: rows for key, rows in self._facts.items() if key.startswith(_LASTING)}
         self._facts = kept
 
@@ -290,7 +293,7 @@ class EndpointClient(SparkConnectClient):
         return "\n".join(str(row[0]) for row in self.rows(f"EXPLAIN {mode} {sql}"))
 
     def _analyze(self, method: str, **kwargs: Any) -> AnalyzeResult:
-        answer = AnalyzeResult(*[None] * 12)
+        answer: Any = SimpleNamespace()
         if method == "spark_version":
             answer.spark_version = str(self.rows("SELECT version()")[0][0]).split(" ")[0]
         elif method == "schema":
@@ -311,7 +314,7 @@ class EndpointClient(SparkConnectClient):
         else:
             msg = f"The question '{method}' cannot be written as SQL."
             raise UnsupportedError(msg)
-        return answer
+        return cast("AnalyzeResult", answer)
 
     def _keep(self, relation: Any) -> None:
         """Let the server keep a plan's rows once they are read, by a view that stands for the plan from now on."""
@@ -328,6 +331,8 @@ class EndpointClient(SparkConnectClient):
     # settings
 
     def _setting(self, key: str) -> str | None:
+        if key.startswith(_LOCAL_RELATIONS):
+            return _UNLIMITED
         value = str(self.rows(f"SET {quote_name(key)}")[0][1])
         return None if value == _UNDEFINED else value
 
