@@ -51,7 +51,11 @@ class CatalogCalls:
         return list(self._rows_of("SELECT current_database()")[0])
 
     def _database_exists(self, call: Any) -> Sequence[Any]:
-        return [self._answers(f"DESCRIBE DATABASE {_name(call.db_name)}")]
+        return [self.has_database(_name(call.db_name))]
+
+    def has_database(self, name: str) -> bool:
+        """Return whether there is a database of this name, which is SQL."""
+        return self._answers(f"DESCRIBE DATABASE {name}")
 
     def _get_database(self, call: Any) -> Sequence[Any]:
         return self._facts_of(_name(call.db_name))

@@ -255,7 +255,9 @@ class EndpointClient(SparkConnectClient):
         columns = ", ".join(f"{quote_name(name)} {type_ddl(schema[name].dataType)}" for name in names)
         options, target = dict(write.options), f"zorder_write_{uuid.uuid4().hex}"
         if parts:
-            target = quote_name(self._schema, f"{target}{NEXT_SUFFIX}")
+            own = self._catalog.has_database(quote_name(self._schema))
+            schema_name = self._schema if own else str(self.rows("SELECT current_database()")[0][0])
+            target = quote_name(schema_name, f"{target}{NEXT_SUFFIX}")
             place = f"PARTITIONED BY ({', '.join(map(quote_name, parts))}) LOCATION {quote_string(write.path)}"
             self.rows(f"CREATE TABLE {target} ({columns}) USING {write.source}{_options(options)} {place}")
             sql = f"SELECT {', '.join(map(quote_name, names))} FROM (\n{sql}\n)"

@@ -114,7 +114,8 @@ def test_files_are_added_to_a_folder_by_a_view_or_for_partitions_by_a_table(spar
     assert dropped.startswith("DROP VIEW IF EXISTS zorder_write_")
     connection.statements.clear()
     spark.table("s.t").write.mode("append").partitionBy("a").parquet("/x")
-    made, written, dropped = connection.statements
+    asked, made, written, dropped = connection.statements
+    assert asked == "DESCRIBE DATABASE `shop`"
     assert made.startswith("CREATE TABLE `shop`.`zorder_write_")
     assert made.endswith("__zorder_next` (`b` string, `a` int) USING parquet PARTITIONED BY (`a`) LOCATION '/x'")
     assert " SELECT `b`, `a` FROM (" in written
