@@ -6,12 +6,13 @@ Code that works over Spark Connect thus works where only SQL is answered, as by 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -26,7 +27,7 @@ from pyspark.sql.types import StructField, StructType
 from dbt_zorder.spark.catalog import NEXT_SUFFIX
 from dbt_zorder.spark.conf import CASE_SENSITIVE
 from dbt_zorder.spark.ddl import type_ddl
-from dbt_zorder.spark.endpoint.catalog import CatalogCalls
+from dbt_zorder.spark.endpoint.catalog import CatalogCalls, Rows
 from dbt_zorder.spark.endpoint.plan_text import same_plans, show_all
 from dbt_zorder.spark.endpoint.relations import Writer, local_rows
 from dbt_zorder.spark.endpoint.results import fetch, statement_table
@@ -69,14 +70,14 @@ class EndpointClient(SparkConnectClient):
         self._closed = False
         self._progress_handlers: list[Any] = []
         self._lock = threading.RLock()
-        self._facts: dict[str, Sequence[Sequence[Any]]] = {}
+        self._facts: dict[str, Rows] = {}
         self._writer = Writer(self.columns, self._is_case_sensitive)
         self._catalog = CatalogCalls(self.rows)
 
     # statements
 
-    def _run(self, statement: str) -> Any:
-        """Run a statement to its end, and return the cursor with its rows.
+    def _run(self, statement: str) -> tuple[Rows, Rows]:
+        """Run a statement to its end, and return its rows and the description of its columns.
 
         Raises:
             AnalysisException, ParseException, PySparkException: Spark refuses the statement, or it fails.
@@ -88,29 +89,26 @@ class EndpointClient(SparkConnectClient):
             self._connection.cursor()
             cursor = self._connection._cursor
             try:
-                if not hasattr(cursor, "poll"):
-                    cursor.execute(statement)
-                    return cursor
-                # asked for again and again: a server may drop a connection that is silent for minutes
-                cursor.execute(statement, async_=True)
-                wait, state = _FIRST_POLL, cursor.poll()
-                while state.operationState in _RUNNING:
-                    time.sleep(wait)
-                    wait, state = min(_LONGEST_POLL, wait * 1.5), cursor.poll()
+                _execute(cursor, statement)
+                columns = cursor.description or []
+                return (list(cursor.fetchall()) if columns else []), columns
+            except PySparkException:
+                raise
             except Exception as exc:
                 raise _error(_text_of(exc)) from exc
-            if state.operationState != _FINISHED:
-                raise _error(state.errorMessage or f"the statement ended in the state {state.operationState}")
-            return cursor
+            finally:
+                # the server keeps the plan of a statement until its cursor is closed
+                with contextlib.suppress(Exception):
+                    cursor.close()
+                self._connection._cursor = None
 
-    def rows(self, statement: str) -> Sequence[Sequence[Any]]:
+    def rows(self, statement: str) -> Rows:
         """Run a statement, and return its rows; a fact is asked for once, until another statement may change it."""
         with self._lock:
             is_fact = _FACT.match(statement) is not None
             if is_fact and statement in self._facts:
                 return self._facts[statement]
-            cursor = self._run(statement)
-            rows = list(cursor.fetchall()) if cursor.description else []
+            rows, _ = self._run(statement)
             if is_fact:
                 self._facts[statement] = rows
             return rows
@@ -209,10 +207,7 @@ class EndpointClient(SparkConnectClient):
         text = relation.sql.query if relation.WhichOneof("rel_type") == "sql" else ""
         if not text or _QUERY.match(text):
             return {}
-        with self._lock:
-            cursor = self._run(text.strip().rstrip(";"))
-            rows = list(cursor.fetchall()) if cursor.description else []
-            table = statement_table(rows, cursor.description or [])
+        table = statement_table(*self._run(text.strip().rstrip(";")))
         made = type(relation)()
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as stream:
@@ -384,6 +379,25 @@ class EndpointSession(ConnectSession):
         self._client = EndpointClient(connection, schema)
         self._session_id = self._client._session_id
         self.release_session_on_close = False
+
+
+def _execute(cursor: Any, statement: str) -> None:
+    """Run a statement to its end; ask for its state where the cursor can tell it.
+
+    Raises:
+        PySparkException: it failed, or was cancelled.
+    """
+    if not hasattr(cursor, "poll"):
+        cursor.execute(statement)
+        return
+    # asked for again and again: a server may drop a connection that is silent for minutes
+    cursor.execute(statement, async_=True)
+    wait, state = _FIRST_POLL, cursor.poll()
+    while state.operationState in _RUNNING:
+        time.sleep(wait)
+        wait, state = min(_LONGEST_POLL, wait * 1.5), cursor.poll()
+    if state.operationState != _FINISHED:
+        raise _error(state.errorMessage or f"the statement ended in the state {state.operationState}")
 
 
 def _options(options: Mapping[str, str]) -> str:

@@ -49,8 +49,8 @@ def rollback(spark: SparkSession, table: TableName, version: str | None = None) 
     info = own_table(spark, table, "rolled back")
     if not has_client(spark):
         msg = (
-            "zorder_rollback lists folders by the session's own Hadoop client, which Spark Connect has not: run it "
-            "with a target in dbt's own process."
+            "zorder_rollback lists folders by the session's own Hadoop client, which neither Spark Connect nor SQL "
+            "alone has: run it with a target in dbt's own process."
         )
         raise ZorderError(msg)
     check_free(spark, table, STATS_SUFFIX, NEXT_SUFFIX, PREVIOUS_SUFFIX)

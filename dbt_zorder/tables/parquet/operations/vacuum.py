@@ -83,8 +83,8 @@ def vacuum(
     """
     if not has_client(spark):
         msg = (
-            "zorder_vacuum lists and deletes folders by the session's own Hadoop client, which Spark Connect has not: "
-            "run it with a target in dbt's own process."
+            "zorder_vacuum lists and deletes folders by the session's own Hadoop client, which neither Spark Connect "
+            "nor SQL alone has: run it with a target in dbt's own process."
         )
         raise ZorderError(msg)
     if isinstance(keep, bool) or not isinstance(keep, int) or keep < 0:

@@ -18,10 +18,13 @@ class Connection:
     def __init__(self) -> None:
         self.statements: list[str] = []
         self.description = None
-        self._cursor = self
 
     def cursor(self) -> Connection:
+        self._cursor: Any = self
         return self
+
+    def close(self) -> None:
+        """Do nothing."""
 
     def execute(self, statement: str) -> None:
         self.statements.append(statement)

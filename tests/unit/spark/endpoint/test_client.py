@@ -23,10 +23,14 @@ class Recorder:
         self.asked: list[str] = []
         self.description: Any = None
         self._rows: list[tuple[Any, ...]] = []
-        self._cursor = self
+        self.closed = 0
 
     def cursor(self) -> Recorder:
+        self._cursor: Any = self
         return self
+
+    def close(self) -> None:
+        self.closed += 1
 
     def execute(self, statement: str) -> None:
         self.description, self._rows = [("answer",)], []
@@ -134,6 +138,9 @@ def test_a_fact_is_asked_for_once_until_a_statement_may_change_it(spark: Any, co
     spark.conf.set("spark.sql.caseSensitive", "true")
     _ = spark.table("s.t").schema, spark.conf.get("spark.sql.caseSensitive")
     assert len(connection.asked) == 6
+    # a server keeps the plan of a statement until its cursor is closed
+    assert connection.closed == len(connection.asked) + len(connection.statements)
+    assert connection._cursor is None
 
 
 @pytest.mark.parametrize(
