@@ -226,7 +226,7 @@ def test_thrift_with_spark_connect_beside_it(project: Path, server: Server) -> N
 
 
 BIG = """
-{{ config(zorder_by=['a', 's'], zorder_files=16, zorder_stats_columns=['at', 'x']) }}
+{{ config(materialized='table', zorder_by=['a', 's'], zorder_files=16, zorder_stats_columns=['at', 'x']) }}
 select id, cast(pmod(hash(id), 5000) as int) as a, timestamp_seconds(1700000000 + pmod(hash(id, 3), 10000000)) as at,
     if(id % 50 = 0, null, concat('k', lpad(cast(pmod(hash(id, 7), 3000) as string), 5, '0'))) as s,
     if(id % 70 = 0, double('nan'), pmod(hash(id, 5), 1000) / 7.0D) as x
