@@ -86,6 +86,7 @@ soak-ownership: $(STAMP) ## Take 20,000 steps over tables that share, nest and c
 
 cluster-test: $(CLUSTER_STAMP) ## Run a project on a standalone cluster, over Spark Connect, and over Thrift, all started here
 	$(QUICK) $(BIN)/python -m pytest tests/cluster tests/unit/adapter/session/test_remote.py $(CLUSTER)
+	$(QUICK) $(BIN)/python -m pytest tests/unit/adapter/session/test_endpoint.py tests/unit/spark/endpoint
 
 $(CLUSTER_STAMP): $(STAMP)
 	$(BIN)/pip install --quiet --editable '.[connect]' $(CLUSTER_NEEDS)

@@ -26,9 +26,9 @@ def test_reads_like_a_table(spark: SparkSession, table: str) -> None:
 
 
 def test_says_why_all_is_read(spark: SparkSession, table: str) -> None:
-    explained = explain(spark, table, "s ilike '%k' or a = 5")
+    explained = explain(spark, table, "array_contains(array(s), 'k') or a = 5")
     assert explained.files_read == 8
-    assert "ILIKE" in explained.reason.upper()
+    assert "array_contains()" in explained.reason
 
 
 def test_a_long_predicate_stands_in_one_line(spark: SparkSession, table: str) -> None:
