@@ -90,7 +90,7 @@ SHARES = {
     "tests/unit/stats/test_column_case.py": 3,
     "tests/unit/tables/parquet/test_advice.py": 4,
     "tests/unit/tables/parquet/test_append.py": 16,
-    "tests/unit/tables/parquet/test_bucket_ids.py": 16,
+    "tests/unit/tables/parquet/buckets/test_bucket_ids.py": 16,
     "tests/unit/engine/parquet/test_column_options.py": 4,
     "tests/unit/engine/parquet/test_writer.py": 4,
     "tests/unit/tables/test_two_step_swap.py": 3,

@@ -30,7 +30,7 @@ from dbt_zorder.stats.summary import add_up, gather
 from dbt_zorder.tables.build import written
 from dbt_zorder.tables.parquet import journal
 from dbt_zorder.tables.parquet.analyze import analyzed, measure_again
-from dbt_zorder.tables.parquet.bucket_files import with_buckets
+from dbt_zorder.tables.parquet.buckets.bucket_files import with_buckets
 from dbt_zorder.tables.parquet.build import write_data
 from dbt_zorder.tables.parquet.changed_files import check_same_files
 from dbt_zorder.tables.parquet.conflicts import check_base, verify

@@ -43,9 +43,9 @@ from dbt_zorder.stats.store import load_sizes, write_stats
 from dbt_zorder.stats.summary import Summary, add_up, gather
 from dbt_zorder.tables.build import warn_of_many, written
 from dbt_zorder.tables.parquet.analyze import Analyzed, analyze_again, analyzed
-from dbt_zorder.tables.parquet.bucket_files import check_ids, name_buckets, with_buckets
-from dbt_zorder.tables.parquet.bucket_number import numbered
-from dbt_zorder.tables.parquet.bucket_split import split_figures, split_layout
+from dbt_zorder.tables.parquet.buckets.bucket_files import check_ids, name_buckets, with_buckets
+from dbt_zorder.tables.parquet.buckets.bucket_number import numbered
+from dbt_zorder.tables.parquet.buckets.bucket_split import split_figures, split_layout
 from dbt_zorder.tables.parquet.changed_files import watch
 from dbt_zorder.tables.parquet.conflicts import beside_vacuum, check_base, check_served, check_version, verify
 from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell

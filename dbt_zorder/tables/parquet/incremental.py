@@ -29,8 +29,8 @@ from dbt_zorder.tables.batch import (
     schemas,
 )
 from dbt_zorder.tables.parquet.append import append
-from dbt_zorder.tables.parquet.bucket_files import has_same_buckets
-from dbt_zorder.tables.parquet.bucket_number import is_split_wanted, with_table_buckets
+from dbt_zorder.tables.parquet.buckets.bucket_files import has_same_buckets
+from dbt_zorder.tables.parquet.buckets.bucket_number import is_split_wanted, with_table_buckets
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.changed_files import check_unchanged
 from dbt_zorder.tables.parquet.retention.ownership import Owner, served_owner, stamped

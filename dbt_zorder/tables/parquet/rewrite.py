@@ -21,8 +21,8 @@ from dbt_zorder.spark.files import has_client
 from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import load_stats
 from dbt_zorder.stats.table_state import FORMATS
-from dbt_zorder.tables.parquet.bucket_number import is_split_wanted, with_table_buckets
-from dbt_zorder.tables.parquet.bucket_split import session_for_split
+from dbt_zorder.tables.parquet.buckets.bucket_number import is_split_wanted, with_table_buckets
+from dbt_zorder.tables.parquet.buckets.bucket_split import session_for_split
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.changed_files import check_same_files
 from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell_of

@@ -24,7 +24,7 @@ from dbt_zorder.spark.messages import first_line
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.stats.collect import file_metadata
 from dbt_zorder.tables.merge import Merge, MergeColumns, has_equality
-from dbt_zorder.tables.parquet.bucket_files import bucket_of
+from dbt_zorder.tables.parquet.buckets.bucket_files import bucket_of
 from dbt_zorder.tables.parquet.merge.small_side import sent_whole
 from dbt_zorder.tables.parquet.merge.source import ROW, NumberedRows
 from dbt_zorder.tables.schema_change import conform

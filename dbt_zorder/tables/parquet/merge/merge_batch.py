@@ -18,7 +18,7 @@ from dbt_zorder.spark.char_types import as_text
 from dbt_zorder.spark.columns import case_sensitive
 from dbt_zorder.tables.batch import Batch, after_batch, describe_existing, naming_left_out, schemas
 from dbt_zorder.tables.merge import Merge, MergeColumns, merge_columns
-from dbt_zorder.tables.parquet.bucket_number import is_split_wanted, with_table_buckets
+from dbt_zorder.tables.parquet.buckets.bucket_number import is_split_wanted, with_table_buckets
 from dbt_zorder.tables.parquet.changed_files import check_unchanged
 from dbt_zorder.tables.parquet.incremental import check_parquet
 from dbt_zorder.tables.parquet.merge.matching import contested_keys, count_by_file, files_without_keys, match

@@ -18,8 +18,8 @@ from dbt_zorder.stats.collect import file_metadata
 from dbt_zorder.stats.listing import below_uri, data_files
 from dbt_zorder.tables.batch import same_partitions
 from dbt_zorder.tables.merge import MergeColumns
-from dbt_zorder.tables.parquet.bucket_files import has_same_buckets
-from dbt_zorder.tables.parquet.bucket_number import with_table_buckets
+from dbt_zorder.tables.parquet.buckets.bucket_files import has_same_buckets
+from dbt_zorder.tables.parquet.buckets.bucket_number import with_table_buckets
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import version_columns
 from dbt_zorder.tables.parquet.merge.matching import FileMatches, with_places

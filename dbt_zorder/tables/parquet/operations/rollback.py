@@ -13,7 +13,7 @@ from dbt_zorder.spark.location import is_same_place
 from dbt_zorder.stats.listing import list_data
 from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.tables.parquet.analyze import analyze_again, analyzed
-from dbt_zorder.tables.parquet.bucket_files import check_ids
+from dbt_zorder.tables.parquet.buckets.bucket_files import check_ids
 from dbt_zorder.tables.parquet.conflicts import check_base, check_served, check_version
 from dbt_zorder.tables.parquet.journal import recover_journal
 from dbt_zorder.tables.parquet.properties import own_properties

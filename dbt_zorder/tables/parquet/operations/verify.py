@@ -19,7 +19,7 @@ from dbt_zorder.stats.collect import collect, file_metadata
 from dbt_zorder.stats.listing import listed_files, local_file
 from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import read_stats
-from dbt_zorder.tables.parquet.bucket_files import outside_buckets
+from dbt_zorder.tables.parquet.buckets.bucket_files import outside_buckets
 from dbt_zorder.tables.parquet.journal import ready_entries
 from dbt_zorder.tables.parquet.retention.whole_versions import check_there
 from dbt_zorder.tables.parquet.stats_view import stats_table

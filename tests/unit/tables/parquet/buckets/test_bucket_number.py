@@ -20,7 +20,7 @@ from dbt_zorder.tables.report import Outcome
 from dbt_zorder.tables.save import save_table
 from dbt_zorder.tables.version import read_marker
 from tests.unit.tables.parquet.batches import files, request, rows, same
-from tests.unit.tables.parquet.buckets import add, assert_indexed, by_id, made
+from tests.unit.tables.parquet.buckets.tables import add, assert_indexed, by_id, made
 
 AUTO = HashIndex(["id"], None)
 

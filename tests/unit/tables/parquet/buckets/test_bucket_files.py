@@ -15,7 +15,7 @@ from dbt_zorder.layout.hash_index import BUCKET, HashIndex
 from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.merge import Merge
-from dbt_zorder.tables.parquet.bucket_files import bucket_of, check_ids
+from dbt_zorder.tables.parquet.buckets.bucket_files import bucket_of, check_ids
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import begin
 from dbt_zorder.tables.parquet.merge.merge_batch import merge_batch
@@ -26,7 +26,7 @@ from dbt_zorder.tables.parquet.rewrite import optimize, request_from_marker
 from dbt_zorder.tables.version import read_marker
 from tests.support import checksum, settings
 from tests.unit.tables.parquet.batches import files, folder, request, rows, same
-from tests.unit.tables.parquet.buckets import NOT_BUCKETED, PLANS, add, assert_indexed, by_id, exchanges, made
+from tests.unit.tables.parquet.buckets.tables import NOT_BUCKETED, PLANS, add, assert_indexed, by_id, exchanges, made
 
 
 @pytest.mark.usefixtures("way")

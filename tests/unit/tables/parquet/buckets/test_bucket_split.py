@@ -18,9 +18,9 @@ from dbt_zorder.spark.conf import OPEN_FILES
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.merge import Merge
 from dbt_zorder.tables.parquet import build as build_module
-from dbt_zorder.tables.parquet.bucket_files import bucket_of
-from dbt_zorder.tables.parquet.bucket_number import is_split_wanted, with_table_buckets
-from dbt_zorder.tables.parquet.bucket_split import split_layout
+from dbt_zorder.tables.parquet.buckets.bucket_files import bucket_of
+from dbt_zorder.tables.parquet.buckets.bucket_number import is_split_wanted, with_table_buckets
+from dbt_zorder.tables.parquet.buckets.bucket_split import split_layout
 from dbt_zorder.tables.parquet.incremental import begin
 from dbt_zorder.tables.parquet.merge.merge_batch import merge_batch
 from dbt_zorder.tables.parquet.operations.rollback import rollback
@@ -29,7 +29,7 @@ from dbt_zorder.tables.parquet.saved_layout import read_tree
 from dbt_zorder.tables.report import Outcome
 from tests.support import settings, versions
 from tests.unit.tables.parquet.batches import files, folder, request, rows, same
-from tests.unit.tables.parquet.buckets import add, assert_indexed, by_id, made
+from tests.unit.tables.parquet.buckets.tables import add, assert_indexed, by_id, made
 
 
 def ids_of_files(spark: SparkSession, table: TableName) -> dict[str, list[int]]:
