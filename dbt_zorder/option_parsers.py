@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from dbt_zorder.engine.parquet.encodings import VERSION_OPTION, VERSIONS
 from dbt_zorder.errors import ConfigError, did_you_mean
@@ -197,9 +197,13 @@ def positive_integer(value: Any) -> int:
     return int(value)
 
 
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def share(value: Any) -> float:
     """Return a share from 0 to 1, and raise ValueError for any other value."""
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= 1:
+    if not (_is_number(value) and 0 <= value <= 1):
         msg = "it must be a share, 0 to 1."
         raise ValueError(msg)
     return float(value)
@@ -207,7 +211,7 @@ def share(value: Any) -> float:
 
 def from_one(value: Any) -> float:
     """Return a number from 1, and raise ValueError for any other value."""
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 1 <= value < math.inf:
+    if not (_is_number(value) and 1 <= value < math.inf):
         msg = "it must be a number, 1 or more."
         raise ValueError(msg)
     return float(value)
@@ -215,7 +219,7 @@ def from_one(value: Any) -> float:
 
 def positive(value: Any) -> float:
     """Return a number above 0, and raise ValueError for any other value."""
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < math.inf:
+    if not (_is_number(value) and 0 < value < math.inf):
         msg = "it must be a number above 0."
         raise ValueError(msg)
     return float(value)
@@ -261,7 +265,7 @@ def hash_index(owner: str, key: tuple[str, ...], number: int | str | None) -> Ha
 
 def are_hours(value: object) -> bool:
     """Return whether a value is a grace period: a number of hours from 0 to ``MOST_HOURS``."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= MOST_HOURS
+    return _is_number(value) and 0 <= value <= MOST_HOURS
 
 
 def hours(value: Any) -> float:

@@ -23,6 +23,10 @@ from dbt_zorder.adapter.session.endpoint import endpoint_session, forget_facts, 
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.spark.sql import BLANK
 
+_REMEDY = (
+    "set 'method: session' in the profile, or 'spark_remote' to the Spark Connect server of the same cluster, as "
+    "sc://localhost:15002."
+)
 _QUERY = re.compile(rf"\A{BLANK}(?:\({BLANK})*(?:select|with|values|from)\b", re.IGNORECASE)
 
 
@@ -80,10 +84,7 @@ class ZorderConnectionManager(SparkConnectionManager):
             DbtRuntimeError: the connection answers SQL alone.
         """
         if not self.has_server():
-            msg = (
-                f"{what} a Spark session: set 'method: session' in the profile, or 'spark_remote' to the Spark Connect "
-                "server of the same cluster, as sc://localhost:15002."
-            )
+            msg = f"{what} a Spark session: {_REMEDY}"
             raise DbtRuntimeError(msg)
 
     def session(self) -> SparkSession:
@@ -97,8 +98,7 @@ class ZorderConnectionManager(SparkConnectionManager):
         if not self.has_session():
             msg = (
                 "z-ordering over this method needs PySpark 4 with the client of Spark Connect, by which it writes SQL: "
-                "pip install 'dbt-zorder[connect]'. Or set 'method: session' in the profile, or 'spark_remote' to the "
-                "Spark Connect server of the same cluster, as sc://localhost:15002."
+                f"pip install 'dbt-zorder[connect]'. Or {_REMEDY}"
             )
             raise DbtRuntimeError(msg)
         found: SparkSession | None = getattr(connection.handle, "session", None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -168,8 +168,4 @@ class Maintenance:
 
 def _gain(health: TableHealth) -> float:
     """Return the share of the table's files that a query reads less after a rewrite, for the best column."""
-    columns: Mapping[str, float] = {
-        name: one.depth / max(1, health.files) - one.after / max(1, health.files_after)
-        for name, one in health.columns.items()
-    }
-    return max(columns.values(), default=0.0)
+    return max((now - after for now, after in health.shares), default=0.0)

@@ -26,7 +26,7 @@ from dbt_zorder.adapter.requests import checked_settings, model_request, retenti
 from dbt_zorder.errors import ConfigError, ZorderError, did_you_mean
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
-from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.spark.catalog import TableInfo, TableName, describe
 from dbt_zorder.spark.columns import case_sensitive, fold_case
 from dbt_zorder.stats.table_state import FORMATS
 from dbt_zorder.tables.compact import compact
@@ -101,7 +101,8 @@ class Operations:
         """Return what exceeds its limit in the health of a table; nothing of a view, which has no files."""
         with dbt_errors():
             checked = check_limits(limits)
-            if _is_view(self.session, table_name(relation), "zorder_healthy"):
+            table = table_name(relation)
+            if _is_view(table, describe(self.session, table), "zorder_healthy"):
                 return []
             return exceeded(measured(self.session, relation, model, columns), checked)
 
@@ -320,9 +321,10 @@ def count_point_query_files(spark: SparkSession, table: TableName, column: str) 
     Raises:
         ZorderError: the column has no stats.
     """
-    if _is_view(spark, table, "zorder_clustered"):
+    found = open_table(spark, table)
+    if _is_view(table, None if found is None else found.info, "zorder_clustered"):
         return {"files": 0, "read": 0}
-    summary = existing(open_table(spark, table), table).summary()
+    summary = existing(found, table).summary()
     name, by = column.replace("`", ""), summary.point_query_files
     sensitive = case_sensitive(spark)
     in_any_case = {fold_case(other, sensitive=sensitive): files for other, files in by.items()}
@@ -336,9 +338,8 @@ def count_point_query_files(spark: SparkSession, table: TableName, column: str) 
     return {"files": summary.files, "read": read}
 
 
-def _is_view(spark: SparkSession, table: TableName, test: str) -> bool:
+def _is_view(table: TableName, info: TableInfo | None, test: str) -> bool:
     """Return whether a test passes on a relation because it is a view, which has no files."""
-    info = describe(spark, table)
     is_view = info is not None and info.is_view
     if is_view:
         _LOG.info(f"{table} is a view, which has no files to be clustered: {test} passes")

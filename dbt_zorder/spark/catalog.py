@@ -109,6 +109,16 @@ class TableInfo:
     has_properties: bool = False
 
     @property
+    def column_comments(self) -> dict[str, str]:
+        """Comments by the name of their column, without empty ones."""
+        return {name: comment for name, _, comment in self.columns if comment}
+
+    @property
+    def kind_text(self) -> str:
+        """What the relation is, in words, if it is no table in Parquet."""
+        return "a view, which has no files" if self.is_view else f"of the format {self.provider or 'unknown'}"
+
+    @property
     def is_view(self) -> bool:
         """Return whether this is a view, which has no rows of its own."""
         return self.kind == "VIEW"

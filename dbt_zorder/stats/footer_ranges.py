@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dbt_zorder.layout.keys import SAMPLE_BYTES, TEXT, Key
-from dbt_zorder.stats.footers import footer_length
+from dbt_zorder.stats.footers import is_plain
 from dbt_zorder.stats.listing import local_file
 
 _READERS = 4
@@ -65,9 +65,9 @@ def _read(name: str, keys: Sequence[Key]) -> _Footer:
     try:
         file = local_file(name) or ""
         footer = pq.read_metadata(file)
-        # a signature lengthens the footer of encrypted files: Arrow aborts the process on an encrypted column
-        is_plain = footer_length(file) == footer.serialized_size
-        return _Footer(int(footer.num_rows), _ranges(footer, keys) if is_plain else [_UNKNOWN] * len(keys))
+        return _Footer(
+            int(footer.num_rows), _ranges(footer, keys) if is_plain(file, footer) else [_UNKNOWN] * len(keys)
+        )
     except Exception:  # a remote or a damaged file, or one of another format
         return _Footer(None, [_UNKNOWN] * len(keys))
 

@@ -170,13 +170,10 @@ def _open(name: str, size: int) -> pq.FileMetaData:
     file = local_file(name)
     if file is None:
         raise _InexactError
-    with open(file, "rb") as opened:
-        if opened.seek(-8, os.SEEK_END) != size - 8:  # not the file that Spark listed
-            raise _InexactError
-        length = int.from_bytes(opened.read(4), "little")
+    if os.path.getsize(file) != size:  # not the file that Spark listed
+        raise _InexactError
     footer = pq.read_metadata(file)
-    # a signature lengthens the footer of encrypted files: Arrow aborts the process on an encrypted column
-    if length != footer.serialized_size:
+    if not is_plain(file, footer):
         raise _InexactError
     entries = footer.metadata or {}
     ours = VERSION_KEY.encode() in entries and str(footer.created_by).startswith(_WRITERS)
@@ -185,11 +182,14 @@ def _open(name: str, size: int) -> pq.FileMetaData:
     return footer
 
 
-def footer_length(file: str) -> int:
-    """Return the bytes of the footer of a Parquet file, from its last bytes."""
+def is_plain(file: str, footer: pq.FileMetaData) -> bool:
+    """Return whether a file has no encrypted column, on whose statistics Arrow aborts the process.
+
+    A signature lengthens the footer of encrypted files beyond the length that the last bytes of the file give.
+    """
     with open(file, "rb") as opened:
         opened.seek(-8, os.SEEK_END)
-        return int.from_bytes(opened.read(4), "little")
+        return int.from_bytes(opened.read(4), "little") == int(footer.serialized_size)
 
 
 def _type_in(fields: pa.StructType, column: ResolvedColumn) -> pa.DataType | None:

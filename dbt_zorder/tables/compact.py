@@ -63,9 +63,8 @@ def _check_parquet(table: TableName, info: TableInfo | None) -> TableInfo:
         raise ZorderError(absent(table))
     if info.provider == "parquet":
         return info
-    state = "a view, which has no files" if info.is_view else f"of the format {info.provider or 'unknown'}"
     hint = " Give its model a zorder_by, or use the format's own command." if info.provider in FORMATS else ""
-    msg = f"zorder_optimize: {table} is {state}, and zorder_by is for tables in Parquet.{hint}"
+    msg = f"zorder_optimize: {table} is {info.kind_text}, and zorder_by is for tables in Parquet.{hint}"
     raise ZorderError(msg)
 
 

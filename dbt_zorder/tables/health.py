@@ -112,10 +112,14 @@ class TableHealth:
         """Whether a rewrite would lower the bytes that queries read by a third, or make many files few."""
         if self.is_fresh:
             return False
-        share = {name: one.depth / max(1, self.files) for name, one in self.columns.items()}
-        after = {name: one.after / max(1, self.files_after) for name, one in self.columns.items()}
         fewer = self.files > BOUND * self.files_after and 2 * self.small_files > self.files
-        return fewer or any(share[name] > BOUND * after[name] for name in share)
+        return fewer or any(now > BOUND * after for now, after in self.shares)
+
+    @property
+    def shares(self) -> list[tuple[float, float]]:
+        """Share of the table's files that an equality query reads, now and after a rewrite, for each column."""
+        files, after = max(1, self.files), max(1, self.files_after)
+        return [(one.depth / files, one.after / after) for one in self.columns.values()]
 
     def __str__(self) -> str:
         return "\n".join([self._head(), *self._columns(), *self._batches(), self._gain()])

@@ -36,7 +36,7 @@ _LAST: dict[Callable[[str], str], str] = {str.lower: "i", str.upper: "FIJS"}
 
 
 def find_prefixes(node: Node) -> tuple[Node, list[str]] | None:
-    """Return a text that ``node`` reads without its case, and the prefixes of which it must have one.
+    """Return a text that ``node`` reads without its case, and prefixes: a text that passes has one of them.
 
     Return None if ``node`` is no such test, or if it decides nothing about the prefix.
     """

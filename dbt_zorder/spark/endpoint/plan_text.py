@@ -17,7 +17,8 @@ _TEXT = re.compile(r"'[\w .:/+-]*'", re.ASCII)
 def show_all(one: str, other: str) -> bool:
     """Return whether the plans of two queries show every difference between them.
 
-    A plan shows texts without quotes. So both queries must have the same texts, none of which looks like another part.
+    A plan shows texts without quotes. So both queries must have the same texts, and no text
+    may look like another part.
     """
     texts = [{match for match in _QUOTED.findall(sql) if match[0] != "`"} for sql in (one, other)]
     return texts[0] == texts[1] and all(map(_TEXT.fullmatch, texts[0]))

@@ -47,7 +47,7 @@ def adoption_request(spark: SparkSession, table: TableName, info: TableInfo, spe
         table,
         spec,
         comment=info.comment,
-        column_comments={name: comment for name, _, comment in info.columns if comment},
+        column_comments=info.column_comments,
         properties=all_properties(spark, table),
         hash_index=HashIndex.of_names(info.bucket_columns, info.bucket_count),
         leaves_replaced=True,

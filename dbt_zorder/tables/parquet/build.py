@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from dbt_zorder.engine.choose import RowSource, WriterFor, as_spark_writes
 from dbt_zorder.engine.file_size import sized_layout
 from dbt_zorder.engine.plan import make_plan
-from dbt_zorder.engine.row_bytes import with_previous_row_bytes
 from dbt_zorder.engine.spark.descent import apply_layout, as_they_come
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.keys import Key
@@ -39,12 +38,12 @@ from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.spark.plain_names import check_folder
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.schema import STATS_SUFFIX
-from dbt_zorder.stats.store import load_sizes, write_stats
+from dbt_zorder.stats.store import write_stats
 from dbt_zorder.stats.summary import Summary, add_up, gather
 from dbt_zorder.tables.build import warn_of_many, written
 from dbt_zorder.tables.parquet.analyze import Analyzed, analyze_again, analyzed
 from dbt_zorder.tables.parquet.buckets.bucket_files import check_ids, name_buckets, with_buckets
-from dbt_zorder.tables.parquet.buckets.bucket_number import numbered
+from dbt_zorder.tables.parquet.buckets.bucket_number import numbered, with_version_row_bytes
 from dbt_zorder.tables.parquet.buckets.bucket_split import split_figures, split_layout
 from dbt_zorder.tables.parquet.changed_files import watch
 from dbt_zorder.tables.parquet.conflicts import beside_vacuum, check_base, check_served, check_version, verify
@@ -237,12 +236,10 @@ class VersionCommit:
 
     def lay_out(self, source: RowSource) -> Layout | None:
         """Return the layout of the rows, with the measured row size of the previous version if there is one."""
-        spark, request, spec, base = self.df.sparkSession, self.request, self.request.spec, self.base
+        request, spec = self.request, self.request.spec
         if self.state is not None:
             return plan_batch(source.for_batch_plan, request, self.state, fresh=False, known=source.known)
-        if base is not None and version_of(base.location):
-            location = base.location
-            spec = with_previous_row_bytes(spec, self.df, base, lambda: load_sizes(spark, location))
+        spec = with_version_row_bytes(spec, self.df, self.base)
         sized = spec if source.rows is None else source.rows.with_row_bytes(spec)
         plan = make_plan(source.query, sized, source.known)
         layout = sized_layout(source, plan, spec, self.path, partial(write_rows, request))

@@ -38,8 +38,7 @@ def read_facts(spark: SparkSession, table: TableName, info: TableInfo, names: Se
         ColumnError, ConfigError: a column is unknown, ambiguous, a partition column, or has a type without order.
     """
     if info.provider != "parquet":
-        kind = "a view, which has no files" if info.is_view else f"of the format {info.provider or 'unknown'}"
-        msg = f"{table} is {kind}; health is measured for tables in Parquet, Delta Lake and Iceberg."
+        msg = f"{table} is {info.kind_text}; health is measured for tables in Parquet, Delta Lake and Iceberg."
         raise ZorderError(msg)
     df = spark.table(table.sql)
     is_own = bool(version_of(info.location))

@@ -94,15 +94,7 @@ def rewrite(spark: SparkSession, request: BuildRequest, info: TableInfo | None =
         BuildError: ``build`` raised it, or files were added or removed meanwhile.
     """
     info = info or own_table(spark, request.table)
-    before = list_whole(spark, request.table, info.location)
-    spark.catalog.refreshTable(request.table.sql)
-    return build(
-        spark,
-        spark.table(request.table.sql),
-        _as_in_catalog(request, info),
-        guard=lambda: check_same_files(spark, info.location, before, str(request.table)),
-        info=info,
-    )
+    return _build_again(spark, spark, _as_in_catalog(request, info), info)
 
 
 def split(spark: SparkSession, request: BuildRequest, info: TableInfo | None = None) -> BuildReport:
@@ -119,19 +111,36 @@ def split(spark: SparkSession, request: BuildRequest, info: TableInfo | None = N
         BuildError: ``build`` raised it, or files were added or removed meanwhile.
     """
     info = info or own_table(spark, request.table)
-    before = list_whole(spark, request.table, info.location)
-    spark.catalog.refreshTable(request.table.sql)
     assert request.hash_index is not None
     assert request.hash_index.buckets is not None
+    spark.catalog.refreshTable(request.table.sql)
     state = ParquetState(info.location, read_tree(spark, info.location, spark.table(request.table.sql).schema))
     session = session_for_split(spark, request.hash_index.buckets // info.bucket_count)
     if state.layout is None or session is None:
         return rewrite(spark, request, info)
     kept = _as_in_catalog(request, info)
+    kept = replace(kept, spec=replace(kept.spec, by=[key.column.sql for key in state.layout.keys], weights=None))
+    return _build_again(spark, session, kept, info, state)
+
+
+def _build_again(
+    spark: SparkSession, reader: SparkSession, request: BuildRequest, info: TableInfo, state: ParquetState | None = None
+) -> BuildReport:
+    """Build a version from the table's own rows; give up if files were added or removed meanwhile.
+
+    Args:
+        spark: the session.
+        reader: the session that reads the rows.
+        request: settings of the new version.
+        info: current catalog description of the table.
+        state: state of the table if its files are split, see ``build``.
+    """
+    before = list_whole(spark, request.table, info.location)
+    spark.catalog.refreshTable(request.table.sql)
     return build(
         spark,
-        session.table(request.table.sql),
-        replace(kept, spec=replace(kept.spec, by=[key.column.sql for key in state.layout.keys], weights=None)),
+        reader.table(request.table.sql),
+        request,
         guard=lambda: check_same_files(spark, info.location, before, str(request.table)),
         info=info,
         split=state,
@@ -144,7 +153,7 @@ def _as_in_catalog(request: BuildRequest, info: TableInfo) -> BuildRequest:
         request,
         spec=replace(request.spec, partition_by=list(info.partition_columns)),
         comment=info.comment,
-        column_comments={name: comment for name, _, comment in info.columns if comment},
+        column_comments=info.column_comments,
     )
 
 

@@ -14,6 +14,7 @@ from dbt_zorder.engine.keep_result import staged
 from dbt_zorder.engine.row_bytes import with_previous_row_bytes
 from dbt_zorder.layout.hash_index import fitting_buckets, splits_into
 from dbt_zorder.layout.plan import count_files
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.progress import Clock
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableInfo
@@ -45,17 +46,20 @@ def numbered(
     if index is None or index.buckets is not None:
         yield df, request
         return
-    spark = df.sparkSession
     with staged(df) as query:
         with clock.phase("query"):
-            if base is not None and version_of(base.location):
-                location = base.location
-                spec = with_previous_row_bytes(spec, df, base, lambda: load_sizes(spark, location))
-            files = count_files(query.rows, spec)
-        now = _buckets_now(base, request, df.schema, case_sensitive(spark))
+            files = count_files(query.rows, with_version_row_bytes(spec, df, base))
+        now = _buckets_now(base, request, df.schema, case_sensitive(df.sparkSession))
         buckets = fitting_buckets(files, len(spec.by), now)
         _LOG.debug("%s gets %d buckets; it would be %d files without them", request.table, buckets, sum(files))
         yield query.rows, replace(request, hash_index=replace(index, buckets=buckets))
+
+
+def with_version_row_bytes(spec: LayoutSpec, df: DataFrame, base: TableInfo | None) -> LayoutSpec:
+    """Set the bytes of a row from the version that a build replaces, if it is one and has the same columns."""
+    if base is None or not version_of(base.location):
+        return spec
+    return with_previous_row_bytes(spec, df, base, lambda: load_sizes(df.sparkSession, base.location))
 
 
 def with_table_buckets(info: TableInfo, request: BuildRequest, schema: StructType, *, sensitive: bool) -> BuildRequest:

@@ -122,7 +122,7 @@ class TableFiles:
         rows = after.unionAll(changes.inserted)
         return build(self.spark, rows, replace(request, spec=spec), guard, self.info, shared), len(touched)
 
-    @property
+    @cached_property
     def _used(self) -> BuildRequest:
         """Settings by which rows go into a version that shares files: with the table's own buckets."""
         sensitive = case_sensitive(self.spark)

@@ -15,7 +15,7 @@ _MOST_BYTES = 256 << 20
 """Limit for the bytes of the rows in memory, estimated by their types, on each machine."""
 
 _MOST_FILE_BYTES = 64 << 20
-"""Limit for the bytes of the rows in their files: more means long texts, of which types say nothing."""
+"""Limit for the bytes of the rows in their files: more means long texts, whose length no type gives."""
 
 _ROW_BYTES, _VALUE_BYTES = 64, 8
 """Bytes that Spark's hash table needs for each row, and for each value of it, in addition to the value."""
